@@ -2,6 +2,7 @@ import { objectPath } from './api-paths.ts';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi, Purpose } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';
+import type { WantedParts } from './lists/protobuf-list-parser.ts';
 import { ACCEPT_METADATA } from './media-types.ts';
 
 /** A kind of objects that the API server lists, and how to parse them. */
@@ -18,8 +19,8 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly isNamespaced?: boolean | undefined;
   /** Whether every cluster serves it, so that a 404 is always an error. */
   readonly isAlwaysServed?: true;
-  /** If present, a metadata-only list keeps only these of an object that has one of them: see `parseNodeReferrer`. */
-  readonly annotations?: readonly string[];
+  /** If present, a metadata-only list has only these parts: see `parseNodeReferrer`. */
+  readonly wanted?: WantedParts;
   readonly parse: (object: ApiObject) => Item;
 }
 

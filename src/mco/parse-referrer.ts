@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import {
   type BuildReferrer,
   NODE_FIELDS,
@@ -18,7 +19,7 @@ import {
 import { isWindows } from './pool-of-node.ts';
 import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
 import { MCO_GROUP } from './api-paths.ts';
-import { toConfigName } from './machine-config.ts';
+import { type ConfigName, toConfigName } from './machine-config.ts';
 
 /** Shared, because there are thousands of nodes. */
 const CONFIGURED = { type: 'configured' } as const;
@@ -42,6 +43,29 @@ const MCO_PREFIX = `${MCO_GROUP}/`;
 export const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
   ANNOTATED_FIELDS.map((field) => [field, `${MCO_PREFIX}${field}`]),
 );
+
+/** How the entry of `currentConfig` begins in the protobuf of a node: its key, and the tag of its value. */
+const CURRENT_CONFIG_ENTRY = Buffer.from(toEntryStart(`${MCO_PREFIX}currentConfig`));
+/** To search for more takes as long as to parse the node. */
+const MAX_SEARCHED_CONFIGS = 8;
+
+function toEntryStart(key: string): string {
+  return `\n${String.fromCharCode(key.length)}${key}\u0012`;
+}
+
+/**
+ * Returns a test for the bytes of a node in protobuf. It is true for each node that names one of these configs, because
+ * its bytes contain the name, and for each that has not reported a `currentConfig`. It can be true for others.
+ */
+export function createNodeFilter(configs: ReadonlySet<ConfigName>): (node: Buffer) => boolean {
+  if (configs.size > MAX_SEARCHED_CONFIGS) return () => true;
+  const names = [...configs].map((config) => Buffer.from(config));
+  return (node) => {
+    const start = node.indexOf(CURRENT_CONFIG_ENTRY);
+    const hasReported = start !== -1 && node[start + CURRENT_CONFIG_ENTRY.length] !== 0;
+    return !hasReported || names.some((name) => node.includes(name));
+  };
+}
 
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
@@ -177,7 +201,18 @@ function addReference(references: Reference[], field: string, strength: Strength
   if (config === undefined || config === '') return;
   // A drain annotation usually repeats the node's own current or desired config.
   if (strength === 'weak' && references.some((reference) => reference.config === config)) return;
-  references.push({ field, config: toConfigName(truncateName(config)), strength });
+  references.push({ field, config: internName(truncateName(config)), strength });
+}
+
+/** Thousands of nodes name few configs. */
+const NAMES = new LRUCache<string, ConfigName>({ max: 1_000 });
+
+/** Returns the same text for equal names, so that the index keeps it once. */
+function internName(name: string): ConfigName {
+  const known = NAMES.get(name);
+  if (known !== undefined) return known;
+  NAMES.set(name, toConfigName(name));
+  return toConfigName(name);
 }
 
 /** An annotation can have 256 KiB. One character more than a name can have keeps the reference dangling. */

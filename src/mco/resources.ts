@@ -12,7 +12,7 @@ export const NODES: Resource<NodeReferrer> = {
   paths: [NODES_PATH],
   isMetadataOnly: true,
   isAlwaysServed: true,
-  annotations: [...NODE_ANNOTATIONS.values()],
+  wanted: { annotations: new Set(NODE_ANNOTATIONS.values()) },
   parse: parseNodeReferrer,
 };
 

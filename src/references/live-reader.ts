@@ -6,6 +6,7 @@ import { listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isManagedByOperator } from '../mco/pool-of-node.ts';
+import { createNodeFilter } from '../mco/parse-referrer.ts';
 import type { PoolReferrer, Referrer, UnreportedNode } from '../mco/referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
 import type { ClusterState, UnreadableKind } from './cluster-state.ts';
@@ -134,6 +135,7 @@ class LiveRead {
   readonly #options: LiveReaderOptions;
   /** The configs of all reviews that can take this read. It keeps only the nodes with these, and unreported ones. */
   readonly #configs: ReadonlySet<ConfigName>;
+  readonly #nodeFilter: (node: Buffer) => boolean;
   readonly #aborted = new AbortController();
   readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
@@ -145,6 +147,7 @@ class LiveRead {
   constructor(number: number, configs: ReadonlySet<ConfigName>, options: LiveReaderOptions) {
     this.number = number;
     this.#configs = configs;
+    this.#nodeFilter = createNodeFilter(configs);
     this.#options = options;
     this.finished = this.#readReferrers();
   }
@@ -212,22 +215,22 @@ class LiveRead {
   /** @throws like `listResource`, and MalformedList if the list cannot be one of the present cluster */
   async #list(resource: Resource<Referrer>): Promise<readonly Referrer[]> {
     const { api, index } = this.#options;
+    const isOfNodes = resource === NODES;
     const referrers: Referrer[] = [];
-    let count = 0;
     const add = (object: ApiObject): void => {
       const referrer = resource.parse(object);
-      count += 1;
-      if (resource !== NODES || this.#isNeeded(referrer)) referrers.push(referrer);
+      if (!isOfNodes || this.#isNeeded(referrer)) referrers.push(referrer);
     };
     // Before the request, because a list is only as new as its request.
     const newest = index.newestVersion(resource.name);
-    const list = await listResource(api, resource, add, this.#aborted.signal, LIVE_READS);
+    const listed = isOfNodes ? { ...NODES, wanted: { ...NODES.wanted, isNeeded: this.#nodeFilter } } : resource;
+    const list = await listResource(api, listed, add, this.#aborted.signal, LIVE_READS);
     if (list !== undefined) {
       if (newest !== undefined && isOlderVersion(list.resourceVersion, newest))
         throw new MalformedList(`the list has version ${list.resourceVersion}, but ${newest} was seen before`);
       if (this.#readAt === undefined || list.servedAt < this.#readAt) this.#readAt = list.servedAt;
     }
-    if (resource === NODES && count === 0)
+    if (isOfNodes && list?.itemCount === 0)
       throw new MalformedList('the API server listed no nodes, but every cluster has one');
     return referrers;
   }

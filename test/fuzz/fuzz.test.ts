@@ -27,7 +27,7 @@ const MCO = 'machineconfiguration.openshift.io';
 const ANNOTATIONS = { [`${MCO}/currentConfig`]: NAME, [`${MCO}/desiredConfig`]: NAME, other: 'x' };
 
 /** Returns undefined if the parser throws the expected error. */
-const WANTED = [...NODE_ANNOTATIONS.values()];
+const WANTED = { annotations: new Set(NODE_ANNOTATIONS.values()) };
 
 function tryParse<Result>(parse: () => Result, Expected: new (...args: never[]) => Error) {
   try {
@@ -81,7 +81,10 @@ function runList(parse: (onObject: (object: ApiObject) => void) => string): stri
 }
 
 function parse(parser: JsonListParser | ProtobufListParser, bytes: Buffer, chunkBytes: number): string {
-  for (let at = 0; at < bytes.length; at += chunkBytes + 1) parser.write(bytes.subarray(at, at + chunkBytes + 1));
+  for (let at = 0; at < bytes.length; at += chunkBytes + 1) {
+    parser.write(bytes.subarray(at, at + chunkBytes + 1));
+    parser.parse();
+  }
   return parser.end();
 }
 

@@ -16,30 +16,41 @@ export const METADATA: ObjectType = { apiVersion: 'meta.k8s.io/v1', kind: 'Parti
 export const TABLE_METADATA: ObjectType = { ...METADATA, listKind: 'Table' };
 
 const INITIAL_BYTES = 64 * 1024;
+/** No cluster has a tenth of this. An endless list would use up the memory. */
+const MAX_ITEMS = 50_000;
 /** etcd rejects objects over 1.5 MiB, and JSON can escape characters. */
 const MAX_PART_BYTES = 8 * 1024 * 1024;
 
 /** Parses a list while it arrives: 5,000 nodes have 30 MB. It keeps only the part that has not arrived in full. */
 export abstract class ListParser {
+  /** How many items there were so far, parsed or not. */
+  itemCount = 0;
   /** Concatenating chunks would allocate twice the size of the list. */
   #buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   #length = 0;
   /** Doubles while a large part arrives, so that its start is parsed few times. */
   #minLength = 0;
 
-  /** @throws MalformedList, or the error of the item handler */
+  /** Adds what has arrived. To parse each chunk would take longer than to parse several at once. */
   write(chunk: Buffer): void {
     const length = this.#length + chunk.length;
     if (length > this.#buffer.length) this.#buffer = Buffer.concat([this.#buffer], 2 * length);
     chunk.copy(this.#buffer, this.#length);
     this.#length = length;
-    if (length < this.#minLength) return;
+  }
+
+  /** Parses what was written. @throws MalformedList, or the error of the item handler */
+  parse(): void {
+    if (this.#length < this.#minLength) return;
     this.#parse(false);
     if (this.#length > MAX_PART_BYTES) throw new MalformedList('a part of the list is too large');
     this.#minLength = Math.min(2 * this.#length, MAX_PART_BYTES);
   }
 
-  /** Returns the resourceVersion. Throws MalformedList if this was not one complete list of the expected type. */
+  /**
+   * Parses the rest, and returns the resourceVersion.
+   * @throws MalformedList if this was not one complete list of the expected type, or the error of the item handler
+   */
   end(): string {
     this.#parse(true);
     if (this.#length > 0) throw new MalformedList('the list is incomplete');
@@ -49,13 +60,19 @@ export abstract class ListParser {
     throw new MalformedList('the list has no resourceVersion');
   }
 
+  /** @throws MalformedList if there are too many */
+  protected countItem(): void {
+    this.itemCount += 1;
+    if (this.itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
+  }
+
   /** Parses the parts that have arrived in full, and returns where the next one starts. */
-  protected abstract parse(bytes: Buffer, isEnd: boolean): number;
+  protected abstract parseParts(bytes: Buffer, isEnd: boolean): number;
 
   protected abstract finish(): { readonly resourceVersion?: unknown; readonly continue?: unknown };
 
   #parse(isEnd: boolean): void {
-    const end = this.parse(this.#buffer.subarray(0, this.#length), isEnd);
+    const end = this.parseParts(this.#buffer.subarray(0, this.#length), isEnd);
     this.#buffer.copyWithin(0, end, this.#length);
     this.#length -= end;
   }
@@ -77,7 +94,7 @@ export class JsonListParser extends ListParser {
     this.#expected = expected;
   }
 
-  protected override parse(bytes: Buffer): number {
+  protected override parseParts(bytes: Buffer): number {
     const reader = new JsonReader(bytes);
     let end = 0;
     try {
@@ -113,6 +130,7 @@ export class JsonListParser extends ListParser {
   }
 
   #addItem(item: unknown): void {
+    this.countItem();
     const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
     if (!isObject) throw new MalformedList('an item of the list is not an object');
     const { apiVersion, kind } = item as Partial<Record<keyof ObjectType, unknown>>;

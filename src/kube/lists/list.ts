@@ -13,7 +13,6 @@ type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 /** A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
 const BYTES_PER_TURN = 256 * 1024;
 /** No cluster has a tenth of this. An endless list would use up the memory. */
-const MAX_ITEMS = 50_000;
 const MAX_BYTES = 1024 ** 3;
 
 export interface ListResult {
@@ -21,6 +20,8 @@ export interface ListResult {
   readonly resourceVersion: string;
   /** By the clock of the API server, in whole seconds. */
   readonly servedAt: Date;
+  /** Includes those that were not parsed, see `WantedParts`. */
+  readonly itemCount: number;
 }
 
 /**
@@ -66,7 +67,7 @@ export interface CollectionOptions {
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'annotations'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'wanted'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   { query = {}, purpose = LISTS }: CollectionOptions = {},
@@ -81,10 +82,7 @@ export async function listCollection(
     purpose,
     signal,
   });
-  let itemCount = 0;
   const addObject = (object: ApiObject): void => {
-    itemCount += 1;
-    if (itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
     // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
     if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
@@ -93,25 +91,25 @@ export async function listCollection(
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, resource.annotations)
+      ? new ProtobufListParser(addObject, resource.wanted)
       : new JsonListParser(addObject, [
           { apiVersion, kind },
           ...(isMetadataOnly ? [METADATA] : []),
           ...(isTable ? [TABLE_METADATA] : []),
         ]);
   await parseBody(response.body, parser, signal);
-  return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };
+  return { path, resourceVersion: parser.end(), servedAt: readServedAt(response), itemCount: parser.itemCount };
 }
 
 function chooseMediaType({
   isMetadataOnly = false,
   isTable = false,
-  annotations,
-}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'annotations'>): string | undefined {
+  wanted,
+}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'wanted'>): string | undefined {
   if (isTable) return ACCEPT_TABLE;
   if (!isMetadataOnly) return undefined;
-  // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
-  return annotations === undefined ? ACCEPT_METADATA_LIST : ACCEPT_PROTOBUF_LIST;
+  // The parser of protobuf skips managedFields, so it is only for those who want certain parts.
+  return wanted === undefined ? ACCEPT_METADATA_LIST : ACCEPT_PROTOBUF_LIST;
 }
 
 /** Every HTTP server with a clock sends the time (RFC 9110). A time in the future would end holds. */
@@ -126,16 +124,16 @@ async function parseBody(body: ApiResponse['body'], parser: ListParser, signal: 
   let bytesInTurn = 0;
   // Stream events, because a promise for each chunk costs more than its parsing.
   body.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
     bytesInTurn += chunk.length;
-    if (bytesInTurn >= BYTES_PER_TURN) {
-      bytesInTurn = 0;
-      body.pause();
-      setImmediate(() => body.resume());
-    }
     try {
-      bytes += chunk.length;
       if (bytes > MAX_BYTES) throw new MalformedList('the list is too large');
       parser.write(chunk);
+      if (bytesInTurn < BYTES_PER_TURN) return;
+      bytesInTurn = 0;
+      parser.parse();
+      body.pause();
+      setImmediate(() => body.resume());
     } catch (error) {
       body.destroy(error as Error);
     }

@@ -14,7 +14,10 @@ function parse(text: string, chunkBytes = 7) {
   const items: object[] = [];
   const parser = new JsonListParser((item) => items.push(item), [NODE, METADATA, TABLE_METADATA]);
   const bytes = Buffer.from(text);
-  for (let at = 0; at < bytes.length; at += chunkBytes) parser.write(bytes.subarray(at, at + chunkBytes));
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    parser.write(bytes.subarray(at, at + chunkBytes));
+    parser.parse();
+  }
   return { resourceVersion: parser.end(), items };
 }
 
@@ -32,9 +35,14 @@ test('hands over each item as soon as it has arrived, and reads a large one a fe
   const large = JSON.stringify({ metadata: { name: 'large', annotations: { a: 'x'.repeat(2 ** 20) } } });
   const search = vi.spyOn(JsonReader.prototype, 'value');
   parser.write(Buffer.from('{"items":[{"metadata":{"name":"w0"}},'));
+  parser.parse();
   expect(names).toEqual(['w0']);
-  for (let at = 0; at < large.length; at += 1_000) parser.write(Buffer.from(large.slice(at, at + 1_000)));
+  for (let at = 0; at < large.length; at += 1_000) {
+    parser.write(Buffer.from(large.slice(at, at + 1_000)));
+    parser.parse();
+  }
   parser.write(Buffer.alloc(2 ** 20, ' '));
+  parser.parse();
   expect(names).toEqual(['w0', 'large']);
   expect(search.mock.calls.length).toBeLessThan(20);
 });

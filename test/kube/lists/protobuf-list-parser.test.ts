@@ -2,12 +2,14 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { checkProperty } from '../../support/check-property.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
-import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
-import { NODE_ANNOTATIONS, parseNodeReferrer } from '../../../src/mco/parse-referrer.ts';
+import { ProtobufListParser, type WantedParts } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { toConfigName } from '../../../src/mco/machine-config.ts';
+import { createNodeFilter, NODE_ANNOTATIONS, parseNodeReferrer } from '../../../src/mco/parse-referrer.ts';
+import type { NodeReferrer } from '../../../src/mco/referrer.ts';
 import { bytesField, encodeAnswer, type EncodedObject, encodeList, numberField } from './protobuf-encoding.ts';
 
 const PREFIX = 'machineconfiguration.openshift.io/';
-const WANTED = [...NODE_ANNOTATIONS.values()];
+const WANTED = { annotations: new Set(NODE_ANNOTATIONS.values()) };
 const NODE_FIELDS = ['currentConfig', 'desiredConfig', 'desiredDrain', 'lastAppliedDrain', 'state', 'reason', 'other'];
 const NODE = { name: 'w0', annotations: { [`${PREFIX}currentConfig`]: 'rendered-worker-1' } };
 
@@ -15,7 +17,10 @@ function parse(bytes: Buffer, cuts: number[] = []) {
   const items: unknown[] = [];
   const parser = new ProtobufListParser((item) => items.push(item));
   const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
-  for (const [index, from] of edges.slice(0, -1).entries()) parser.write(bytes.subarray(from, edges[index + 1]));
+  for (const [index, from] of edges.slice(0, -1).entries()) {
+    parser.write(bytes.subarray(from, edges[index + 1]));
+    parser.parse();
+  }
   return { items, resourceVersion: parser.end() };
 }
 
@@ -85,31 +90,56 @@ test.each([
   expect(() => parse(bytes)).toThrow(MalformedList);
 });
 
+const nodeKey = fc.oneof(
+  fc.constantFrom(...NODE_FIELDS).map((field) => `${PREFIX}${field}`),
+  text,
+);
+const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
+const node = fc.record({
+  name: fc.constantFrom('w0', 'w1'),
+  labels: fc.dictionary(fc.oneof(fc.constant('kubernetes.io/os'), text), fc.constantFrom('linux', 'windows')),
+  annotations: fc.dictionary(nodeKey, config),
+  hasValuesFirst: fc.boolean(),
+  creationSeconds: fc.option(seconds, { nil: undefined }),
+});
+type NodeToEncode = typeof node extends fc.Arbitrary<infer Item> ? Item : never;
+
+function parseNodes(items: readonly NodeToEncode[], wanted: WantedParts) {
+  const referrers: NodeReferrer[] = [];
+  const parser = new ProtobufListParser((item) => void referrers.push(parseNodeReferrer(item)), wanted);
+  parser.write(encodeAnswer(encodeList(items)));
+  parser.end();
+  return { referrers, itemCount: parser.itemCount };
+}
+
+/** As from a list in JSON. */
+function toReferrer({ creationSeconds, ...metadata }: NodeToEncode): NodeReferrer {
+  const creationTimestamp = creationSeconds && new Date(creationSeconds * 1_000).toISOString();
+  return parseNodeReferrer({ metadata: { ...metadata, creationTimestamp } });
+}
+
 test('keeps all that the guard reads of nodes if it keeps only the wanted metadata', () => {
-  const key = fc.oneof(
-    fc.constantFrom(...NODE_FIELDS).map((field) => `${PREFIX}${field}`),
-    text,
-  );
-  const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
-  const node = fc.record({
-    name: fc.constantFrom('w0', 'w1'),
-    labels: fc.dictionary(fc.oneof(fc.constant('kubernetes.io/os'), text), fc.constantFrom('linux', 'windows')),
-    annotations: fc.dictionary(key, config),
-    hasValuesFirst: fc.boolean(),
-    creationSeconds: fc.option(seconds, { nil: undefined }),
-  });
   checkProperty(
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
-      const referrers: unknown[] = [];
-      const parser = new ProtobufListParser((item) => void referrers.push(parseNodeReferrer(item)), WANTED);
-      parser.write(encodeAnswer(encodeList(items)));
-      parser.end();
-      const expected = items.map(({ creationSeconds, ...metadata }) => {
-        const creationTimestamp = creationSeconds && new Date(creationSeconds * 1_000).toISOString();
-        return parseNodeReferrer({ metadata: { ...metadata, creationTimestamp } });
-      });
-      expect(referrers).toEqual(expected);
+      expect(parseNodes(items, WANTED).referrers).toEqual(items.map(toReferrer));
     }),
     500,
   );
+});
+
+test('skips only nodes that have reported a config and name none of those in question', () => {
+  const configs = new Set(['rendered-1', 'rendered-2'].map(toConfigName));
+  const isInQuestion = ({ references, state }: NodeReferrer) =>
+    state.type !== 'configured' || references.some((reference) => configs.has(reference.config));
+  let skipped = 0;
+  checkProperty(
+    fc.property(fc.array(node, { maxLength: 12 }), (items) => {
+      const { referrers, itemCount } = parseNodes(items, { ...WANTED, isNeeded: createNodeFilter(configs) });
+      expect(referrers.filter(isInQuestion)).toEqual(items.map(toReferrer).filter(isInQuestion));
+      expect(itemCount).toBe(items.length);
+      skipped += itemCount - referrers.length;
+    }),
+    500,
+  );
+  expect(skipped).toBeGreaterThan(0);
 });
