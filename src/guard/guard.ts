@@ -17,6 +17,7 @@ import { Metrics } from '../status/metrics.ts';
 import { INTERMEDIATE, type TlsPolicy } from '../serving/tls-profile.ts';
 import { close, createTlsServer, listen } from '../serving/tls-server.ts';
 import { AnswerRecorder } from '../review/answer-recorder.ts';
+import type { ReviewJudge } from '../review/review.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from './settings-follower.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 import { TlsProfileFollower } from './tls-profile-follower.ts';
@@ -45,7 +46,9 @@ export interface GuardOptions {
 /** The `reportingController` of the guard's Events. */
 const EVENT_CONTROLLER = 'machineconfig-guard.io/guard';
 export const FLUSH_TIMEOUT_MS = 2_000;
-const READY_INTERVAL_MS = 20;
+const READY_INTERVAL_MS = 10;
+/** How long after the start the reviews wait for the first lists, so that they need none of their own. */
+const FIRST_LISTS_MS = 1_000;
 export const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
 /**
  * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
@@ -92,7 +95,27 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
     return followed.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   };
 
-  const app = createAdmissionApp({ judge, settings: followed, log, serving, recorder: answers });
+  const whenReady = async (until: AbortSignal): Promise<void> => {
+    while (describeUnreadiness() !== undefined) {
+      until.throwIfAborted();
+      await sleep(READY_INTERVAL_MS, until);
+    }
+  };
+  const background = new AbortController();
+  const { signal } = background;
+  const started = withTimeout(FIRST_LISTS_MS, signal, whenReady).catch(() => {});
+  const judgeWhenStarted: ReviewJudge['judge'] = async (review, until) => {
+    await started;
+    return await judge.judge(review, until);
+  };
+
+  const app = createAdmissionApp({
+    judge: { judge: judgeWhenStarted },
+    settings: followed,
+    log,
+    serving,
+    recorder: answers,
+  });
   const tls = { certificate, tlsPolicy, log };
   const webhookServer = createTlsServer({ ...tls, app, connections: new ConnectionLimiter(MAX_CONNECTIONS) });
   const metricsApp = createMetricsApp({ metrics, authorizer: new ScrapeAuthorizer(api), log });
@@ -108,12 +131,11 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
     healthPort: await listen(healthServer, healthPort, bindAddress),
   });
   const ports = await listenOnPorts().catch(async (error: unknown) => {
+    background.abort();
     await Promise.all([close(webhookServer), closeOthers(0)]);
     throw error;
   });
   log.info(ports, 'listening');
-  const background = new AbortController();
-  const { signal } = background;
   const backgroundWork = Promise.all([index.run(signal), configs.run(signal), reporter?.run(signal)]);
 
   const finish = async (): Promise<void> => {
@@ -130,12 +152,7 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
   let stopped: Promise<void> | undefined;
   return {
     ports,
-    async whenReady(until: AbortSignal): Promise<void> {
-      while (describeUnreadiness() !== undefined) {
-        until.throwIfAborted();
-        await sleep(READY_INTERVAL_MS, until);
-      }
-    },
+    whenReady,
     async stop(): Promise<void> {
       await (stopped ??= finish());
     },
