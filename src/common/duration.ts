@@ -1,13 +1,10 @@
-const DURATION = /^(?:\d+(?:\.\d+)?(?:h|ms|m|s|us|µs|ns))+$/;
-const DURATION_PART = /(?<value>\d+(?:\.\d+)?)(?<unit>h|ms|m|s|us|µs|ns)/g;
+const DURATION = /^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$/;
+const DURATION_PART = /(?<value>\d+(?:\.\d+)?)(?<unit>h|ms|m|s)/g;
 const UNIT_MS: Record<string, number> = {
   h: 3_600_000,
   m: 60_000,
   s: 1_000,
   ms: 1,
-  us: 1e-3,
-  µs: 1e-3,
-  ns: 1e-6,
 };
 
 /** Formats milliseconds as a Go duration without fractions (`1h30m`). */
@@ -18,7 +15,7 @@ export function formatDuration(ms: number): string {
   return text.join('') || '0s';
 }
 
-/** Parses a Go duration (`1m30s`). Returns milliseconds, or undefined if it is invalid. */
+/** Parses a Go duration (`1m30s`) without units below a millisecond. Returns milliseconds, or undefined if it is invalid. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 32 || !DURATION.test(text)) return undefined;
   let ms = 0;

@@ -17,7 +17,6 @@ import { Metrics } from '../status/metrics.ts';
 import { INTERMEDIATE, type TlsPolicy } from '../serving/tls-profile.ts';
 import { close, createTlsServer, listen } from '../serving/tls-server.ts';
 import { AnswerRecorder } from '../review/answer-recorder.ts';
-import type { ReviewJudge } from '../review/review.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from './settings-follower.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 import { TlsProfileFollower } from './tls-profile-follower.ts';
@@ -104,18 +103,8 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
   const background = new AbortController();
   const { signal } = background;
   const started = withTimeout(FIRST_LISTS_MS, signal, whenReady).catch(() => {});
-  const judgeWhenStarted: ReviewJudge['judge'] = async (review, until) => {
-    await started;
-    return await judge.judge(review, until);
-  };
 
-  const app = createAdmissionApp({
-    judge: { judge: judgeWhenStarted },
-    settings: followed,
-    log,
-    serving,
-    recorder: answers,
-  });
+  const app = createAdmissionApp({ judge, settings: followed, log, serving, started, recorder: answers });
   const tls = { certificate, tlsPolicy, log };
   const webhookServer = createTlsServer({ ...tls, app, connections: new ConnectionLimiter(MAX_CONNECTIONS) });
   const metricsApp = createMetricsApp({ metrics, authorizer: new ScrapeAuthorizer(api), log });

@@ -94,7 +94,8 @@ export class EventRecorder {
       type: 'Warning',
       reason,
       action,
-      note: truncateNote(note),
+      // A character that is cut in two becomes one of three bytes.
+      note: Buffer.from(note).toString('utf8', 0, MAX_NOTE_BYTES - 2),
       reportingController: controller,
       reportingInstance: hostname().slice(0, 128),
       regarding,
@@ -114,11 +115,4 @@ function hashEvent({ regarding, reason, variant }: ClusterEvent, period: number)
   const { kind, uid, name } = regarding;
   const identity = JSON.stringify([kind, uid, name, reason, variant, period]);
   return createHash('sha256').update(identity).digest('hex').slice(0, 32);
-}
-
-function truncateNote(note: string): string {
-  const bytes = Buffer.from(note);
-  if (bytes.length <= MAX_NOTE_BYTES) return note;
-  // A character that was cut in two decodes to U+FFFD.
-  return `${bytes.toString('utf8', 0, MAX_NOTE_BYTES - 3).replace(/\uFFFD$/, '')}...`;
 }

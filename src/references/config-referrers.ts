@@ -1,7 +1,7 @@
 import type { ConfigName } from '../mco/machine-config.ts';
 import {
-  hasStrongReference,
   type NamedReference,
+  type Reference,
   type Referrer,
   REFERRER_KINDS,
   type ReferrerKind,
@@ -30,12 +30,13 @@ export const NO_REFERENCES: ReferenceGroup = {
 };
 
 /**
- * The referrers whose strong references keep one config. It counts them while they come and go, so that a summary costs
- * the same for one node and for thousands of them. A changed referrer keeps its position, so that repeated denials name
- * the same nodes.
+ * The referrers whose references of one strength name one config; the strong ones keep it. It counts them while they
+ * come and go, so that a summary costs the same for one node and for thousands of them. A changed referrer keeps its
+ * position, so that repeated denials name the same nodes.
  */
 export class ConfigReferrers {
   readonly #config: ConfigName;
+  readonly #strength: Strength;
   readonly #byKind: Readonly<Record<ReferrerKind, Map<string, Referrer>>> = {
     Node: new Map(),
     MachineConfigPool: new Map(),
@@ -44,15 +45,18 @@ export class ConfigReferrers {
   /** How many references there are of each kind. */
   readonly #totals = { ...NO_REFERENCES.referrersByKind };
 
-  constructor(config: ConfigName) {
+  constructor(config: ConfigName, strength: Strength = 'strong') {
     this.#config = config;
+    this.#strength = strength;
   }
 
   /** `before` is undefined for a new referrer, and `after` for a deleted one. Either may not name the config. */
   update(before: Referrer | undefined, after: Referrer | undefined): void {
-    if (before !== undefined) this.#totals[before.kind] -= this.#select([before]).length;
-    if (after !== undefined) this.#totals[after.kind] += this.#select([after]).length;
-    if (after !== undefined && hasStrongReference(this.#config, after)) this.#byKind[after.kind].set(after.name, after);
+    const countBefore = before === undefined ? 0 : this.#select(before).length;
+    const countAfter = after === undefined ? 0 : this.#select(after).length;
+    if (before !== undefined) this.#totals[before.kind] -= countBefore;
+    if (after !== undefined) this.#totals[after.kind] += countAfter;
+    if (after !== undefined && countAfter > 0) this.#byKind[after.kind].set(after.name, after);
     else if (before !== undefined) this.#byKind[before.kind].delete(before.name);
   }
 
@@ -81,7 +85,11 @@ export class ConfigReferrers {
       MachineOSBuild: MachineOSBuild.size,
     };
     const total = REFERRER_KINDS.reduce((sum, kind) => sum + this.#totals[kind], 0);
-    return { references: this.#select(first), referrersByKind, total };
+    const references = first.flatMap((referrer) => {
+      const { kind, name } = referrer;
+      return this.#select(referrer).map((reference) => ({ kind, name, ...reference }));
+    });
+    return { references, referrersByKind, total };
   }
 
   /** Visits no more referrers than it returns. */
@@ -98,8 +106,8 @@ export class ConfigReferrers {
     return first;
   }
 
-  #select(referrers: readonly Referrer[]): readonly NamedReference[] {
-    return selectReferences(this.#config, 'strong', referrers);
+  #select({ references }: Referrer): readonly Reference[] {
+    return references.filter(({ config, strength }) => config === this.#config && strength === this.#strength);
   }
 }
 
@@ -110,24 +118,9 @@ export function summarizeReferences(
   maxReferrers = Number.POSITIVE_INFINITY,
 ): ReferenceSummary {
   const summarize = (strength: Strength): ReferenceGroup => {
-    const referrersByKind = { ...NO_REFERENCES.referrersByKind };
-    const references: NamedReference[] = [];
-    let total = 0;
-    for (const referrer of referrers) {
-      const selected = selectReferences(config, strength, [referrer]);
-      if (selected.length === 0) continue;
-      total += selected.length;
-      referrersByKind[referrer.kind] += 1;
-      if (referrersByKind[referrer.kind] <= maxReferrers) references.push(...selected);
-    }
-    return { references, referrersByKind, total };
+    const selected = new ConfigReferrers(config, strength);
+    for (const referrer of referrers) selected.update(undefined, referrer);
+    return selected.summarize(undefined, maxReferrers);
   };
   return { strong: summarize('strong'), weak: summarize('weak') };
-}
-
-function selectReferences(config: ConfigName, strength: Strength, referrers: readonly Referrer[]): NamedReference[] {
-  return referrers.flatMap(({ kind, name, references }) => {
-    const selected = references.filter((reference) => reference.config === config && reference.strength === strength);
-    return selected.map((reference) => ({ kind, name, ...reference }));
-  });
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { DEFAULT_SETTINGS, type FollowedSettings } from '../api/settings.ts';
 import { denyBadReview, denyUnverified, findCurrentSettings } from './decide.ts';
 import type { Verdict } from './verdict.ts';
-import { withTimeout } from '../common/wait.ts';
+import { waitOrAbort, withTimeout } from '../common/wait.ts';
 import { parseReview } from './parse-review.ts';
 import { createEndpointApp } from '../serving/endpoint-app.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
@@ -20,6 +20,8 @@ export interface AdmissionAppOptions {
   /** Gets every answer, but none if the client has closed the connection. */
   readonly recorder: Pick<AnswerRecorder, 'record'>;
   readonly serving: { readonly isDraining: boolean };
+  /** A review is judged after it, or at its deadline. */
+  readonly started?: Promise<void>;
 }
 
 /*
@@ -64,7 +66,14 @@ const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', confi
  * Answers every POST /validate with status 200 and a well-formed AdmissionReview. After any other answer,
  * `failurePolicy: Ignore` would allow the deletion.
  */
-export function createAdmissionApp({ judge, settings, log, recorder, serving }: AdmissionAppOptions) {
+export function createAdmissionApp({
+  judge,
+  settings,
+  log,
+  recorder,
+  serving,
+  started = Promise.resolve(),
+}: AdmissionAppOptions) {
   const bodies = new BodyReader();
 
   const receive = async (request: Request, deadlineMs: number): Promise<Review> => {
@@ -120,7 +129,10 @@ export function createAdmissionApp({ judge, settings, log, recorder, serving }: 
       review = await receive(request, deadlineMs);
       const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
       // At the deadline the signal aborts, and the judge decides with what it has read.
-      judged = await withTimeout(remainingMs, closed.signal, (signal) => judge.judge(review, signal));
+      judged = await withTimeout(remainingMs, closed.signal, async (signal) => {
+        await waitOrAbort(started, signal).catch(() => {});
+        return await judge.judge(review, signal);
+      });
     } catch (error) {
       if (closed.signal.aborted || request.socket.destroyed) return;
       judged = judgeFault(error, review);

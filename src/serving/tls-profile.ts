@@ -1,5 +1,5 @@
 import { getFips } from 'node:crypto';
-import { createSecureContext, getCiphers, type SecureContextOptions, type SecureVersion } from 'node:tls';
+import { createSecureContext, getCiphers, type SecureVersion } from 'node:tls';
 import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.ts';
 import type { Replaceable } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
@@ -56,13 +56,6 @@ const MAX_NAME_LENGTH = 64;
 
 export const INTERMEDIATE = createProfile('Intermediate', 'TLSv1.2', INTERMEDIATE_SUITES, GROUPS);
 
-const BUILT_IN: ReadonlyMap<unknown, TlsProfile> = new Map([
-  ['', INTERMEDIATE],
-  ['Intermediate', INTERMEDIATE],
-  ['Old', createProfile('Old', 'TLSv1.2', [...INTERMEDIATE_SUITES, ...OLD_SUITES], GROUPS)],
-  ['Modern', createProfile('Modern', 'TLSv1.3', [], GROUPS)],
-]);
-
 /**
  * Reads the profile of an `apiservers.config.openshift.io`, or throws UnusableTlsProfile. TLS 1.2 is the minimum of
  * every profile: OpenSSL 3 negotiates older versions only at security level 0, which would also accept weak client
@@ -71,8 +64,9 @@ const BUILT_IN: ReadonlyMap<unknown, TlsProfile> = new Map([
 export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
   type Stored = { readonly type?: unknown; readonly custom?: Readonly<Record<string, unknown>> | null } | null;
   const { type = '', custom } = (spec as { readonly tlsSecurityProfile?: Stored } | null)?.tlsSecurityProfile ?? {};
-  const builtIn = BUILT_IN.get(type);
-  if (builtIn !== undefined) return builtIn;
+  if (type === '' || type === 'Intermediate') return INTERMEDIATE;
+  if (type === 'Old') return createProfile('Old', 'TLSv1.2', [...INTERMEDIATE_SUITES, ...OLD_SUITES], GROUPS);
+  if (type === 'Modern') return createProfile('Modern', 'TLSv1.3', [], GROUPS);
   if (type !== 'Custom') throw new UnusableTlsProfile(`the TLS profile type ${quote(type)} is unknown`);
   const { ciphers, groups, minTLSVersion } = custom ?? {};
   const minVersion = minTLSVersion === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2';
@@ -104,7 +98,9 @@ function createProfile(
   suites: readonly string[],
   groups: readonly string[],
 ): TlsProfile {
-  const supportedSuites = suites.filter(isSuiteSupported);
+  // Node.js lists its cipher suites in lower case, but OpenSSL wants the case of its names.
+  const supported = getCiphers().map((suite) => suite.toUpperCase());
+  const supportedSuites = suites.filter((suite) => supported.includes(suite));
   const supportedGroups = toGroupList(groups);
   const unusable = supportedSuites.length === 0 && suites.length > 0 ? 'cipher suite' : 'group';
   if (unusable === 'cipher suite' || supportedGroups === '')
@@ -129,17 +125,12 @@ function createProfile(
 export function toGroupList(groups: readonly string[], isFips = getFips() === 1): string {
   if (groups.length === 0) return isFips ? 'secp256r1:secp384r1:secp521r1' : 'auto';
   const approved = groups.filter((group) => !isFips || !group.startsWith('X25519'));
-  return approved.filter((group) => GROUP_NAME.test(group) && isUsable({ ecdhCurve: group })).join(':');
+  return approved.filter((group) => GROUP_NAME.test(group) && isGroupSupported(group)).join(':');
 }
 
-/** Node.js lists its cipher suites in lower case, but OpenSSL wants the case of its names. */
-function isSuiteSupported(suite: string): boolean {
-  return getCiphers().includes(suite.toLowerCase()) && isUsable({ ciphers: suite });
-}
-
-function isUsable(options: SecureContextOptions): boolean {
+function isGroupSupported(group: string): boolean {
   try {
-    createSecureContext(options);
+    createSecureContext({ ecdhCurve: group });
     return true;
   } catch {
     return false;

@@ -41,11 +41,16 @@ beforeEach(() => {
   onAnswer = (answer) => void answers.push(answer);
   serving.isDraining = false;
   followed.settings = DEFAULT_SETTINGS;
+  app = createApp();
+});
+
+function createApp(started = Promise.resolve()) {
   const memory = memoryLog();
   ({ lines } = memory);
-  app = createAdmissionApp({
+  return createAdmissionApp({
     log: memory.log,
     serving,
+    started,
     settings: followed,
     recorder: { record: (judged, call) => onAnswer({ ...judged, ...call }) },
     judge: {
@@ -55,7 +60,7 @@ beforeEach(() => {
       },
     },
   });
-});
+}
 
 // An answer is recorded in the next turn of the event loop.
 afterEach(async () => await nextTurn());
@@ -141,6 +146,22 @@ test.each([
 test('closes the connection of each answer while it drains', async () => {
   serving.isDraining = true;
   expect(await post()).toMatchObject({ allowed: true, connection: 'close' });
+});
+
+test('judges no review before the guard has started', async () => {
+  let start = (): void => {};
+  const started = new Promise<void>((resolve) => (start = resolve));
+  let isStarted = false;
+  judge = async (review, signal) => {
+    expect(isStarted).toBe(true);
+    return await allowUnused(review, signal);
+  };
+  app = createApp(started.then(() => void (isStarted = true)));
+  const answered = post();
+  // The whole request arrives first.
+  for (let turn = 0; turn < 100; turn += 1) await nextTurn();
+  start();
+  expect(await answered).toMatchObject({ allowed: true });
 });
 
 test('the signal of the judge aborts at 76 % of the timeout, even if the garbage collector runs', async () => {
