@@ -33,13 +33,7 @@ interface StartOptions extends Partial<PassedOptions> {
 
 /** Starts a guard, and waits until it is ready. If nodes are unreadable, it never is. */
 async function startGuardedCluster(startOptions: StartOptions = {}) {
-  const {
-    isUnreadable = false,
-    isStarting = isUnreadable,
-    shutdownDelayMs = 0,
-    prepare = () => {},
-    ...options
-  } = startOptions;
+  const { isUnreadable = false, shutdownDelayMs = 0, prepare = () => {}, ...options } = startOptions;
   const cluster = await startTestCluster();
   prepare(cluster);
   const creationTimestamp = '2026-01-01T00:00:00Z';
