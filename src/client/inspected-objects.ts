@@ -3,7 +3,7 @@ import { parseDaemonReason } from '../diagnosis/daemon-reason.ts';
 import { type ApiObject, findLastWrite, findWriteTime, type ManagedWrite, parseTime } from '../kube/api-object.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from '../api/annotations.ts';
-import { findLatest } from '../common/times.ts';
+import { findLatest } from '../diagnosis/times.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import { BUILDS, NODES, POOLS } from '../mco/resources.ts';
 

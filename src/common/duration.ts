@@ -15,7 +15,7 @@ export function formatDuration(ms: number): string {
   return text.join('') || '0s';
 }
 
-/** Parses a Go duration (`1m30s`) without units below a millisecond. Returns milliseconds, or undefined if it is invalid. */
+/** Parses a Go duration (`1m30s`), but no unit below `ms`. Returns milliseconds, or undefined if it is invalid. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 32 || !DURATION.test(text)) return undefined;
   let ms = 0;

@@ -1,13 +1,13 @@
 import { toSeconds } from '../common/duration.ts';
 import { joinFirst } from '../common/printable-text.ts';
-import { shell, type ShellCommand, TARGETS, verbatim } from '../common/shell-command.ts';
+import { shell, type ShellCommand, TARGETS, verbatim } from './shell-command.ts';
 import type { Cause, CauseCode, ConfigMissing, DiskDiffers, MissingConfigReport } from './cause.ts';
 import type { InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import type { DiskDifference } from './daemon-reason.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
-import { toRemoveMarkCommand, toUnpauseCommand } from '../api/restore-pause.ts';
+import { toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import { formatName } from '../mco/machine-config.ts';
 

@@ -1,5 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import { findEarliest } from '../common/times.ts';
+import { findEarliest } from './times.ts';
 import type { Cause, MissingConfigReport } from './cause.ts';
 import {
   canHaveBootstrapHost,

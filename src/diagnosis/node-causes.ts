@@ -12,7 +12,7 @@ import {
   type PoolDeleted,
   type Recovering,
 } from './cause.ts';
-import { findLatest } from '../common/times.ts';
+import { findLatest } from './times.ts';
 import { type Cluster, findLostSince, isOlderThan, isStalled } from './cluster.ts';
 import { CONTROL_PLANE_POOL, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import type { DaemonReason } from './daemon-reason.ts';

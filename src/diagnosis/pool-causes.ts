@@ -9,7 +9,7 @@ import {
   type StatusEmpty,
   type Waiting,
 } from './cause.ts';
-import { findLatest } from '../common/times.ts';
+import { findLatest } from './times.ts';
 import { type Cluster, isStalled } from './cluster.ts';
 import type { InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';

@@ -1,5 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import type { ShellCommand } from '../common/shell-command.ts';
+import type { ShellCommand } from './shell-command.ts';
 
 /** All repairs in their order: first what others need, last what loses something. */
 const REPAIR_ORDER = [

@@ -99,8 +99,8 @@ function createProfile(
   groups: readonly string[],
 ): TlsProfile {
   // Node.js lists its cipher suites in lower case, but OpenSSL wants the case of its names.
-  const supported = getCiphers().map((suite) => suite.toUpperCase());
-  const supportedSuites = suites.filter((suite) => supported.includes(suite));
+  const supported = new Set(getCiphers().map((suite) => suite.toUpperCase()));
+  const supportedSuites = suites.filter((suite) => supported.has(suite));
   const supportedGroups = toGroupList(groups);
   const unusable = supportedSuites.length === 0 && suites.length > 0 ? 'cipher suite' : 'group';
   if (unusable === 'cipher suite' || supportedGroups === '')

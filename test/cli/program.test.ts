@@ -6,7 +6,7 @@ import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../src/client/exit.ts';
 import { getProgramName, reportError } from '../../src/cli/program.ts';
 import { advise } from '../../src/client/output/advice.ts';
-import { shell } from '../../src/common/shell-command.ts';
+import { shell } from '../../src/diagnosis/shell-command.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram, usageError } from './run-program.ts';

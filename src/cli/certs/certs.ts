@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
-import { shell, verbatim } from '../../common/shell-command.ts';
+import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { createNumberParser, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';

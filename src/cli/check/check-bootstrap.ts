@@ -11,7 +11,7 @@ import {
 import { type ConfigDifference, formatDifferences, readDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { countNoun } from '../../common/printable-text.ts';
-import { shell, verbatim } from '../../common/shell-command.ts';
+import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { advise, type Advice } from '../../client/output/advice.ts';
 import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';

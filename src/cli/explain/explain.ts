@@ -5,7 +5,7 @@ import { advise } from '../../client/output/advice.ts';
 import { applyStyle, createFormat, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { joinFirst } from '../../common/printable-text.ts';
-import { shell, verbatim } from '../../common/shell-command.ts';
+import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
 import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../api/codes.ts';
 

@@ -1,5 +1,5 @@
 import { type Advice, advise } from '../../client/output/advice.ts';
-import { shell, type ShellCommand, verbatim } from '../../common/shell-command.ts';
+import { shell, type ShellCommand, verbatim } from '../../diagnosis/shell-command.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';

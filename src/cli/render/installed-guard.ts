@@ -5,7 +5,7 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { parseDuration } from '../../common/duration.ts';
-import { shell, verbatim } from '../../common/shell-command.ts';
+import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { parseSettings } from '../../api/settings.ts';
 import { IMAGE_ANNOTATION } from '../../install/installation.ts';
 import { parseKubernetesVersion } from '../../install/kubernetes-version.ts';

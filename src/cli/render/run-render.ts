@@ -6,7 +6,7 @@ import { withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
-import { shell, verbatim } from '../../common/shell-command.ts';
+import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import type { Output } from '../../client/output/output.ts';
 import { checkImage } from '../../install/image.ts';
 import { isSameVersion, parseOpenShiftVersion } from '../../install/kubernetes-version.ts';

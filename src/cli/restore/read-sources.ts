@@ -5,7 +5,7 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { joinFirst, toPrintableLine } from '../../common/printable-text.ts';
-import { shell, verbatim } from '../../common/shell-command.ts';
+import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
 import { findReferencedConfig } from '../../mco/referrer.ts';
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';

@@ -1,7 +1,7 @@
 import type { ConfigDifference } from '../../client/config-differences.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst } from '../../common/printable-text.ts';
-import { shell, verbatim } from '../../common/shell-command.ts';
+import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import {
   CONTROL_PLANE_POOL,
   findForeignConfigs,

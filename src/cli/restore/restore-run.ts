@@ -1,12 +1,12 @@
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
-import { shell, type ShellCommand } from '../../common/shell-command.ts';
+import { shell, type ShellCommand } from '../../diagnosis/shell-command.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
 import { readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
-import { toUnpauseCommand } from '../../api/restore-pause.ts';
+import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
   type Ending,

@@ -12,10 +12,10 @@ import {
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findDanglingReferences } from '../../diagnosis/dangling-references.ts';
 import { hasFailed } from '../../diagnosis/node-causes.ts';
-import { toPausePatch, toUnpausePatch } from '../../api/restore-pause.ts';
+import { toPausePatch, toUnpausePatch } from '../../diagnosis/restore-pause.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, toPrintableLine } from '../../common/printable-text.ts';
-import { shell } from '../../common/shell-command.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { objectPath } from '../../kube/api-paths.ts';

@@ -26,7 +26,7 @@ import {
   wrapText,
 } from '../../client/output/text-format.ts';
 import { joinWithAnd } from '../../common/printable-text.ts';
-import { shell } from '../../common/shell-command.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';

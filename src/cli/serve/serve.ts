@@ -8,7 +8,7 @@ import { type Mode, MODES } from '../../api/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import { shell } from '../../common/shell-command.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import { advise } from '../../client/output/advice.ts';
 import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../../client/option-parsers.ts';
 import { withStopSignal } from '../../client/signals.ts';

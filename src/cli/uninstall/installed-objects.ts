@@ -1,7 +1,7 @@
 import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
 import { advise } from '../../client/output/advice.ts';
 import { toDeletion } from '../../client/write.ts';
-import { shell } from '../../common/shell-command.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import { POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';

@@ -3,7 +3,7 @@ import { EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { shell } from '../../common/shell-command.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
 import { type Step, type StepOptions, type StepReport, StepRun } from '../steps/step-run.ts';

@@ -1,6 +1,6 @@
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
-import { shell } from '../../common/shell-command.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../mco/referrer.ts';
 import type { ConfigReport, ReferenceEntry, ReferencesReport } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';

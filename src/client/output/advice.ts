@@ -1,4 +1,4 @@
-import { PIPE, shell, type ShellCommand } from '../../common/shell-command.ts';
+import { PIPE, shell, type ShellCommand } from '../../diagnosis/shell-command.ts';
 
 export interface Advice {
   /** What a person can do next: a clause without a period and without a command, which would have no flags. */

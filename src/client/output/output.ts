@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { ShellCommand } from '../../common/shell-command.ts';
+import { ShellCommand } from '../../diagnosis/shell-command.ts';
 import { CliError } from '../exit.ts';
 import { type Advice, CommandFormatter, type RepeatedFlags } from './advice.ts';
 import { formatAge } from './short-forms.ts';

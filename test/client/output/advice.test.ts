@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
-import { shell, type ShellCommand, TARGETS, verbatim } from '../../../src/common/shell-command.ts';
+import { shell, type ShellCommand, TARGETS, verbatim } from '../../../src/diagnosis/shell-command.ts';
 
 const FLAGS = { context: 'lab smith', kubeconfig: '/home/ann/lab' };
 const CLUSTER = "--kubeconfig /home/ann/lab --context 'lab smith'";

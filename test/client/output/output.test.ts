@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { advise } from '../../../src/client/output/advice.ts';
-import { shell } from '../../../src/common/shell-command.ts';
+import { shell } from '../../../src/diagnosis/shell-command.ts';
 import { useTerminal } from '../../cli/terminal.ts';
 import { escapeUnsafe, Output, removeUnsafe } from '../../../src/client/output/output.ts';
 

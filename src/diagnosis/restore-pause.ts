@@ -1,5 +1,5 @@
-import { shell, type ShellCommand, verbatim } from '../common/shell-command.ts';
-import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from './annotations.ts';
+import { shell, type ShellCommand, verbatim } from './shell-command.ts';
+import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from '../api/annotations.ts';
 
 /** A JSON merge patch of a pool. */
 type Patch = Readonly<Record<string, object>>;
