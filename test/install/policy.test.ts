@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { buildInstallation } from '../../src/install/installation.ts';
 import { buildPolicy } from '../../src/install/policy.ts';
-import { DEFAULT_OPTIONS } from './installation-options.ts';
+import { RENDER_OPTIONS } from './rendered-sets.ts';
 import { readField } from './read-field.ts';
 
-const OPTIONS = { ...DEFAULT_OPTIONS, authority: undefined };
+const OPTIONS = { ...RENDER_OPTIONS, authority: undefined };
 
 // TALM, controllers/utils/policy_util.go: StripObjectTemplatesRaw and InspectPolicyObjects. It accepts no other list.
 test('without its templates, the Policy is a list of the objects of both topologies', () => {

@@ -7,7 +7,7 @@ import { parseFlagLabels } from '../../../src/cli/render/render-flags.ts';
 import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
-import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
+import { RENDER_OPTIONS } from '../../install/rendered-sets.ts';
 import { readField } from '../../install/read-field.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 import { AUTHORITY_SECRET_PATH, GUARD_PATH } from '../../../src/api/paths.ts';
@@ -34,7 +34,7 @@ const PATHS: Readonly<Record<string, string>> = {
 
 /** The answers for the objects of an installation. */
 function install(changes: Partial<InstallationOptions>): Record<string, object> {
-  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes });
+  const { files } = buildInstallation({ ...RENDER_OPTIONS, authority: AUTHORITY, ...changes });
   const known = files.filter(({ kind }) => kind in PATHS);
   return Object.fromEntries(known.map(({ kind, content }) => [PATHS[kind] ?? '', parse(content) as object]));
 }
@@ -147,7 +147,7 @@ const toLines = (notes: readonly string[]) => notes.map((note) => `machineconfig
 
 test.each(FORGOTTEN)('keeps the forgotten flags of %j, and the image', async (changes, notes) => {
   const installed = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes) };
-  const { kubernetesVersion: _version, authority, image, ...flags } = { ...DEFAULT_OPTIONS, ...changes };
+  const { kubernetesVersion: _version, authority, image, ...flags } = { ...RENDER_OPTIONS, ...changes };
   // One of the two objects that are read shows the flags and the image.
   for (const missing of ['nothing', '/validatingwebhookconfigurations/', 'deployments']) {
     const topology = 'singleNode' in changes ? SINGLE_NODE : {};
