@@ -15,6 +15,7 @@ import { ALERTS } from './alerting-rules.ts';
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
 /** Prometheus gives it the name of the Service. */
 const JOB = 'machineconfig-guard';
+const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
 
 interface QueryAnswer {
   readonly status: string;
@@ -109,4 +110,13 @@ test.each(TARGETS)('the panel $title has data: $expr', async ({ expr }) => {
 
 test.each([...METRICS])('the guard has the metric %s of an alert', async (metric) => {
   await expect.poll(() => evaluate(`count(${metric})`)).toEqual([expect.any(Number)]);
+});
+
+// test/guard/rights.test.ts and test/install compare its roles with its requests.
+test('the API server refuses no request of the guard', async () => {
+  const requests = await cluster.auditEvents(({ user }) => user.username === GUARD_USER, GUARD_USER);
+  const codes = new Set(requests.map(({ responseStatus }) => responseStatus?.code));
+  expect(codes).toContain(200);
+  expect(codes).not.toContain(401);
+  expect(codes).not.toContain(403);
 });
