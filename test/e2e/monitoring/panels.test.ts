@@ -8,6 +8,7 @@ import { isHealthy } from '../control-plane/until.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/objects.ts';
 import { debianProgram, runProgramOk } from '../support/programs.ts';
 import { createServiceAccount } from '../support/service-account.ts';
 import { ALERTS } from './alerting-rules.ts';
@@ -119,4 +120,18 @@ test('the API server refuses no request of the guard', async () => {
   expect(codes).toContain(200);
   expect(codes).not.toContain(401);
   expect(codes).not.toContain(403);
+});
+
+test('the API server counts what the alerts of an unreachable guard select', async () => {
+  const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
+  await replicas.stop();
+  await expect.poll(dryRunStatus).toBe(500);
+  await admin.patch(PATHS.guardWebhook, [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' }]);
+  await expect.poll(dryRunStatus).toBe(200);
+
+  const { body } = await admin.request('GET', '/metrics');
+  const [open, unreachable] = ALERTS.flatMap(({ expr }) => /apiserver_\w+/.exec(expr)?.[0] ?? []);
+  expect(body).toMatch(new RegExp(`^${open}\\{.*name="guard.machineconfig-guard.io".*\\} [1-9]`, 'm'));
+  const labels = 'error_type="calling_webhook_error",name="guard.machineconfig-guard.io"';
+  expect(body).toMatch(new RegExp(`^${unreachable}\\{${labels}.*\\} [1-9]`, 'm'));
 });

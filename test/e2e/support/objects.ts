@@ -20,8 +20,6 @@ export const PATHS = {
   guard: '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster',
   /** The Lease of the replica that writes the status. */
   lease: '/apis/coordination.k8s.io/v1/namespaces/machineconfig-guard/leases/machineconfig-guard',
-  /** The ServiceMonitor of the guard. */
-  monitor: '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard',
   webhookConfigurations: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
   guardWebhook: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard',
 } as const;
