@@ -41,7 +41,7 @@ test('names the first ten referrers of a kind and counts all, with the current f
   const { references, referrersByKind, total } = toReferrers(nodes(50)).summarize(toNode('n3', 'desiredConfig'));
   expect(new Set(references.map(({ name }) => name)).size).toBe(10);
   expect(references.filter(({ name }) => name === 'n3').map(({ field }) => field)).toEqual(['desiredConfig']);
-  expect([referrersByKind.Node, total]).toEqual([50, 100]);
+  expect({ Node: referrersByKind.Node, total }).toEqual({ Node: 50, total: 100 });
 });
 
 /** Counts how many referrers the work looks at. */

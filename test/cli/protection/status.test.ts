@@ -128,7 +128,7 @@ test('an unexpected error of one cluster costs one line, and only a denied acces
     requested.endsWith(WEBHOOKS) ? { status: 200, body: { items: [{ webhooks }] } } : 'pass',
   );
   const { exitCode, states, entries } = await readStates('--contexts', 'b,a');
-  expect([exitCode, states]).toEqual([1, ['b UNKNOWN', 'a PROTECTED']]);
+  expect({ exitCode, states }).toEqual({ exitCode: 1, states: ['b UNKNOWN', 'a PROTECTED'] });
   expect(entries[0]?.explanation).toMatch(/^unexpected error: /);
   expect(await readStates('--contexts', 'b')).toMatchObject({ exitCode: 1, states: ['b UNKNOWN'] });
   clusters[2].faults.intercept(({ path: requested }) => (requested.includes('guards') ? { status: 403 } : 'pass'));
@@ -167,7 +167,7 @@ test.each([
   writeKubeconfig(args[0] === '--contexts' ? [] : ['a'], [], '');
   const { exitCode, stdout, stderr } = await runStatus(...args);
   const message = `machineconfig-guard: ${sentence}`.replace('FILE', file);
-  expect([exitCode, stdout, stderr]).toEqual([3, '', message]);
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 3, stdout: '', stderr: message });
 });
 
 const PROTECTED = { context: 'prod-a', server: 'api.prod-a:6443', ...summarizeEvidence(GUARDED) };

@@ -39,7 +39,7 @@ test('if the guard denies, prints each step and exits with 0', async () => {
   register(cluster, await startGuard());
 
   const { exitCode, stdout, stderr } = await run('verify');
-  expect([exitCode, stderr]).toEqual([0, '']);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   // The cluster in memory has no managedFields.
   await expect(stdout.replace(/127\.0\.0\.1:\d+/, 'ADDRESS')).toMatchFileSnapshot('verify-protected.txt');
 });
@@ -105,7 +105,10 @@ test('with --wait, waits for the guard although the policy floor denies', async 
     return { status: 200, body: { items: reads > 2 ? [] : [{ webhooks }] } };
   });
   const { stdout, stderr } = await run('verify', '--wait', '--timeout', '100s');
-  expect([reads, stderr]).toEqual([3, expect.stringMatching(/PROTECTED: only the policy .* is Ignore/)]);
+  expect({ reads, stderr }).toEqual({
+    reads: 3,
+    stderr: expect.stringMatching(/PROTECTED: only the policy .* is Ignore/),
+  });
   expect(stdout).toMatch(/PROTECTED: only the policy/);
 });
 
@@ -123,7 +126,10 @@ test('with --wait, ends at once with 1 if a policy answers first and no config i
     method === 'DELETE' && path.endsWith(NEW) ? fail(403, message) : 'pass',
   );
   const { exitCode, stdout } = await run('verify', '--wait', '--timeout', '1000h');
-  expect([exitCode, stdout]).toEqual([1, expect.stringContaining('But the guard was not tested, because a policy')]);
+  expect({ exitCode, stdout }).toEqual({
+    exitCode: 1,
+    stdout: expect.stringContaining('But the guard was not tested, because a policy'),
+  });
 });
 
 test('with --wait, does not wait if the mode does not deny, and keeps the command for its cluster whole', async () => {
@@ -132,7 +138,7 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
   register(cluster, await stubWebhook(() => ({ allowed: true })));
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--context', 'in-memory');
-  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^ +\d+s {2}EXPOSED: [^\n]*\n$/)]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^ +\d+s {2}EXPOSED: [^\n]*\n$/) });
   expect(stdout).toContain(`dry run   deletion of ${NEW}, in use\n          by Node worker-0 (currentConfig)\n`);
   expect(stdout).toMatch(
     /\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster [^]*\n$/,

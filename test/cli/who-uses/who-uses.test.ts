@@ -84,7 +84,7 @@ test('prints the references of each config, and null for unknown values, as JSON
   const annotations = { 'machineconfig-guard.io/allow-deletion': 'planted' };
   for (const name of [NEW, OLD]) cluster.patch('machineconfigs', name, { metadata: { annotations } });
   const { exitCode, stdout, stderr } = await run('who-uses', ...BEGINNINGS, '--output', 'json');
-  expect([exitCode, stderr]).toEqual([1, '']);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: '' });
   const report = JSON.parse(stdout) as ReferencesReport;
   const exists = { exists: true, rendered: true, createdAt: TIME };
   const isMissing = { exists: false, createdAt: null, heldUntil: null };

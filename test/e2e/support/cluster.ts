@@ -182,7 +182,7 @@ export class Cluster {
   async expectDenied(config: string, referrers: readonly Referrer[]) {
     const response = await this.delete(config);
     const { reason, message = '' } = statusOf(response);
-    expect([response.status, reason]).toEqual([403, 'Forbidden']);
+    expect({ status: response.status, reason }).toEqual({ status: 403, reason: 'Forbidden' });
     expect(message).toContain(`${DENIAL}${config} is in use`);
     expect(await this.exists(config)).toBe(true);
     const denied = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };
