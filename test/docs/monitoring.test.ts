@@ -1,10 +1,14 @@
+import { memoryLog } from '../support/log.ts';
+import { type OpenMetricsContentType, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { denyBadReview } from '../../src/review/decide.ts';
 import { MODES } from '../../src/api/settings.ts';
+import { Metrics } from '../../src/status/metrics.ts';
 import { ALERTS } from '../e2e/monitoring/alerting-rules.ts';
-import { createMetrics } from '../support/metrics.ts';
 import { CALL } from '../support/review.ts';
 import { listFiles, readFile, readTableRows } from './pages.ts';
+import { NODES } from '../../src/mco/resources.ts';
+import { AnswerRecorder } from '../../src/review/answer-recorder.ts';
 
 const PAGE_ROWS = readTableRows('docs/monitoring.md');
 const METRIC_ROWS = PAGE_ROWS.filter(([name]) => name?.startsWith('`'));
@@ -37,7 +41,23 @@ test('docs/monitoring.md lists every alert with its severity', () => {
 });
 
 test('docs/monitoring.md lists every metric with its type and labels', async () => {
-  const { answers, metrics } = createMetrics();
+  const registry = new Registry<OpenMetricsContentType>();
+  const answers = new AnswerRecorder({
+    log: memoryLog().log,
+    events: { record: () => {} },
+    registry,
+    now: () => new Date(),
+  });
+  const metrics = new Metrics({
+    registry,
+    index: { reflectors: [{ resource: NODES, silentMs: 1 }], byConfig: new Map(), listPools: () => [] },
+    live: { readCount: 1 },
+    settings: { settings: { mode: 'Enforce', holdSupersededMs: 0 }, readAt: 0 },
+    reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),
+    certificate: {
+      expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
+    },
+  });
   metrics.countTaskFailure('x');
   const verdict = denyBadReview('');
   const review = { uid: '', user: '', isDryRun: false, config: undefined };

@@ -1,19 +1,28 @@
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { memoryLog } from '../support/log.ts';
+import { type OpenMetricsContentType, Registry } from 'prom-client';
 import { indexOf } from '../support/reference-index.ts';
-import { nodeReferrer } from '../support/referrers.ts';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Referrer } from '../../src/mco/referrer.ts';
+import { Metrics } from '../../src/status/metrics.ts';
 import { parseReview } from '../../src/review/parse-review.ts';
-import { createMetrics } from '../support/metrics.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import { NODES, POOLS } from '../../src/mco/resources.ts';
+import { AnswerRecorder } from '../../src/review/answer-recorder.ts';
 
 const config = toConfigName('rendered-worker-1');
-const node = nodeReferrer('w0', config, 'currentConfig', 'desiredConfig');
-const DRAINED = { field: 'desiredDrain', config, strength: 'weak' } as const;
-const NODE = { ...node, references: [...node.references, DRAINED] };
+const NODE: Referrer = {
+  kind: 'Node',
+  name: 'w0',
+  state: { type: 'configured' },
+  references: [
+    { field: 'currentConfig', config, strength: 'strong' },
+    { field: 'desiredConfig', config, strength: 'strong' },
+    { field: 'desiredDrain', config, strength: 'weak' },
+  ],
+};
 
 const PAUSED: Referrer = {
   kind: 'MachineConfigPool',
@@ -29,7 +38,15 @@ test('counts decisions and reads its input at each scrape', async () => {
   const pools = { resource: POOLS, silentMs: undefined };
   const index = indexOf([NODE, PAUSED]);
   let danglingCount: number | undefined = 2;
-  const { answers, metrics } = createMetrics({
+  const registry = new Registry<OpenMetricsContentType>();
+  const answers = new AnswerRecorder({
+    log: memoryLog().log,
+    events: { record: () => {} },
+    registry,
+    now: () => new Date(),
+  });
+  const metrics = new Metrics({
+    registry,
     index: { reflectors: [nodes, pools], byConfig: index.byConfig, listPools: () => index.listPools() },
     live,
     settings: { settings: { mode: 'Audit', holdSupersededMs: 0 }, readAt: performance.now() - 1_000 },

@@ -8,7 +8,7 @@ import { CommandFormatter, inContext } from '../../../src/client/output/advice.t
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { register } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
-import { usageError, runProgram } from '../run-program.ts';
+import { runProgram } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 import { GUARDED } from './guarded-evidence.ts';
 
@@ -147,13 +147,6 @@ test('reads what the user may read, names the rest, and writes nothing', async (
   const unreadable = ['floor', 'deployment', 'lease'];
   expect(report.entries).toMatchObject([{ failurePolicy: 'Fail', replicas: null, unreadable }]);
   expect(new Set(clusters[0].faults.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
-});
-
-test.each([
-  [['--contexts', ','], 'Must be all, or names separated by commas.\n'],
-  [['--contexts', 'all', '--context', 'a'], "cannot be used with option '--context <name>'\n"],
-])('with %j, exits with 2', async (args, sentence) => {
-  expect(await runStatus(...args)).toEqual(usageError(sentence));
 });
 
 test.each([

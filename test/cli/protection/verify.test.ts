@@ -15,7 +15,6 @@ import {
   OLD,
   startHealthyCluster,
 } from '../inspected-cluster.ts';
-import { runProgram, usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
 import { GUARDED, WEBHOOK } from './guarded-evidence.ts';
 import { INSTALLED_NAME } from '../../../src/api/paths.ts';
@@ -142,12 +141,6 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
   expect(stdout).toContain(`dry run   deletion of ${NEW}, in use\n          by Node worker-0 (currentConfig)\n`);
   expect(stdout).toMatch(
     /\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster [^]*\n$/,
-  );
-});
-
-test('exits with 2 if --timeout is given without --wait', async () => {
-  expect(await runProgram(['verify', '--timeout', '5s'])).toEqual(
-    usageError('--timeout needs --wait; add --wait, or drop --timeout\n'),
   );
 });
 
