@@ -44,14 +44,14 @@ const DIRECTORIES = new Set([
 const PLAIN = 'overlays/service-ca';
 
 // The golden file of test/install shows the objects that `render` builds of these directories.
-test.each<[directory: string, ...components: string[]]>([
-  ...Array.from(DIRECTORIES, (directory): [string] => [directory]),
-  [PLAIN, 'no-machineconfig-access'],
-  [PLAIN, 'open-network'],
-  [PLAIN, 'fail-open-with-floor'],
+test.each<[directory: string, components: readonly string[]]>([
+  ...Array.from(DIRECTORIES, (directory): [string, string[]] => [directory, []]),
+  [PLAIN, ['no-machineconfig-access']],
+  [PLAIN, ['open-network']],
+  [PLAIN, ['fail-open-with-floor']],
   // It includes openshift-4.15 and openshift-4.16.
-  [PLAIN, 'openshift-4.14'],
-])('kustomize and render build the same objects of %s %s', async (directory, ...components) => {
+  [PLAIN, ['openshift-4.14']],
+])('kustomize and render build the same objects of %s with %j', async (directory, components) => {
   const path = join(MANIFESTS, directory);
   const built = await buildDirectory(
     controlPlane,
