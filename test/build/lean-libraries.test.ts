@@ -9,6 +9,7 @@ import * as fullConnection from '../../src/client/kubeconfig.ts';
 import { encodeBase64 } from '../../src/install/manifest.ts';
 import type { Credentials } from '../../src/kube/api.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
+import { buildKubeconfig } from '../support/kubeconfig.ts';
 
 const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never' };
 const OUTPUT = { ...EXEC, kind: 'ExecCredential', status: { token: 'printed', expiry: '2099-01-01T00:00:00Z' } };
@@ -35,14 +36,9 @@ test('returns the same credentials as the full library', async () => {
     [{ token: 'abc' }, { 'proxy-url': 'http://proxy.example:3128' }],
     [{ token: 'abc' }, { 'proxy-url': 'socks5://proxy.example:1080' }],
   ];
-  for (const [user, cluster] of rows) {
-    const content = {
-      'current-context': 'a',
-      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-      clusters: [{ name: 'a', cluster: { server: 'https://a.example:6443', ...cluster } }],
-      users: [{ name: 'a', user }],
-    };
-    writeFiles(directory, { kubeconfig: JSON.stringify(content) });
+  for (const [user = {}, cluster = {}] of rows) {
+    const kubeconfig = buildKubeconfig('https://a.example:6443', user, { cluster });
+    writeFiles(directory, { kubeconfig });
     const [actual, expected] = [leanConnection, fullConnection].map(({ loadConnection }) =>
       loadConnection({ kubeconfig: path.join(directory, 'kubeconfig') }).credentials(),
     );

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, vi } from 'vitest';
+import { operatorAnnotations, roleLabels } from '../support/operator-objects.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { startCommand } from './command-process.ts';
 import { runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
-import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 
 export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3791';
 export const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
@@ -86,12 +86,12 @@ export function createNode(
   annotations: Readonly<Record<string, string>>,
   role = 'worker',
 ): void {
-  const labels = { [`node-role.kubernetes.io/${role}`]: '' };
-  cluster.create('nodes', { metadata: { name, labels, annotations: withPrefix(annotations) } });
+  const metadata = { name, labels: roleLabels(role), annotations: operatorAnnotations(annotations) };
+  cluster.create('nodes', { metadata });
 }
 
 export function annotate(cluster: TestCluster, name: string, annotations: Readonly<Record<string, string>>): void {
-  cluster.patch('nodes', name, { metadata: { annotations: withPrefix(annotations) } });
+  cluster.patch('nodes', name, { metadata: { annotations: operatorAnnotations(annotations) } });
 }
 
 export function createPool(
@@ -103,7 +103,7 @@ export function createPool(
     metadata: { name },
     spec: {
       configuration: { ...(spec !== undefined && { name: spec }), source: sources.map((source) => ({ name: source })) },
-      nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+      nodeSelector: { matchLabels: roleLabels(name) },
     },
     status: { configuration: status === undefined ? {} : { name: status }, machineCount: 1, updatedMachineCount: 1 },
   });
@@ -117,8 +117,4 @@ export function holdUnusedConfigs(cluster: TestCluster): void {
   const managedFields = [{ manager: 'machine-config-controller', operation: 'Update', time, fieldsV1 }];
   const conditions = [{ type: 'Updated', status: 'True', lastTransitionTime: time }];
   cluster.patch('machineconfigpools', 'worker', { metadata: { managedFields }, status: { conditions } });
-}
-
-function withPrefix(annotations: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
 }

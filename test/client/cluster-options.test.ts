@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
 import { NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
-import { runProgram, usageError } from '../cli/run-program.ts';
+import { runProgram } from '../cli/run-program.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
 const USED = `${NEW} is in use by 1 node and 1 pool.`;
@@ -40,14 +40,6 @@ test.each([
     stderr: `machineconfig-guard: the API server at ${address} did not answer in time; raise --request-timeout\n`,
   });
   expect(setTimer).toHaveBeenCalledWith(expect.any(Function), ms);
-});
-
-test.each([
-  [['--request-timeout', '5x'], 'Must be a duration'],
-  [['-n', 'a'], "unknown option '-n'"],
-])('with %j, exits with 2', async (args, sentence) => {
-  const { run } = await startHealthyCluster();
-  expect(await run('who-uses', ...args)).toEqual(usageError(sentence));
 });
 
 test('explains a certificate of an unknown authority, exits with 3 and does not retry', async () => {

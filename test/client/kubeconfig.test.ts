@@ -8,6 +8,7 @@ import { CommandFormatter } from '../../src/client/output/advice.ts';
 import type { ClusterFlags } from '../../src/client/cluster-options.ts';
 import { loadConnection } from '../../src/client/kubeconfig.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
+import { buildKubeconfig } from '../support/kubeconfig.ts';
 
 let home: string;
 
@@ -18,13 +19,8 @@ beforeEach(() => {
 function writeKubeconfig(file: string, name: string, user: object = { token: 'the-secret-token' }) {
   const target = path.join(home, file);
   mkdirSync(path.dirname(target), { recursive: true });
-  const kubeconfig = {
-    'current-context': name,
-    clusters: [{ name, cluster: { server: `https://${name}.example:6443` } }],
-    users: [{ name, user }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
-  };
-  writeFileSync(target, JSON.stringify(kubeconfig).replaceAll('$HOME', home));
+  const kubeconfig = buildKubeconfig(`https://${name}.example:6443`, user, { name });
+  writeFileSync(target, kubeconfig.replaceAll('$HOME', home));
   return target;
 }
 

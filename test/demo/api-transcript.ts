@@ -1,135 +1,48 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { stringify } from 'yaml';
+import { parse } from 'yaml';
 import { KubeClient, type KubeClientOptions } from '../e2e/control-plane/kube-client.ts';
+import { formatFolded } from '../support/fold-yaml.ts';
 
-const MCO = '/apis/machineconfiguration.openshift.io/v1';
-const CONFIGS = `${MCO}/machineconfigs`;
-const POOLS = `${MCO}/machineconfigpools`;
-const NODES = '/api/v1/nodes';
-const CONFIG = 'rendered-contract-a';
-const UNKNOWN_UID = '00000000-0000-4000-8000-000000000000';
-const FOREIGN = { labels: { contract: 'a' } };
+const START = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 interface Step {
   /** What a test relies on. */
-  readonly name: string;
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-  readonly path: string;
-  readonly body?: Fields;
-  readonly accept?: string;
+  readonly step: string;
+  readonly request: {
+    readonly method: string;
+    /** With `watch=1`, the events since the first step are read until the first deletion. */
+    readonly path: string;
+    readonly body?: Fields;
+    readonly accept?: string;
+  };
 }
 
-const toConfig = (name: string, metadata: Fields = {}) => ({
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfig',
-  metadata: { name, ...metadata },
-  spec: { kernelType: 'default' },
-});
+const STEPS = parse(readFileSync(new URL('api-transcript.yaml', import.meta.url), 'utf8')) as readonly Step[];
 
-const toPool = (name: string) => ({
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfigPool',
-  metadata: { name },
-  spec: { paused: false, configuration: { name: CONFIG } },
-});
-
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
-const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
-
-/** Each step sees the effects of those before it. */
-const STEPS: readonly Step[] = [
-  { name: 'a version that is not served', method: 'GET', path: CONFIGS.replace('v1', 'v7') },
-  { name: 'a resource that does not exist', method: 'GET', path: `${MCO}/machineconfigurations` },
-  { name: 'a missing config', method: 'GET', path: `${CONFIGS}/${CONFIG}` },
-  { name: 'a missing node', method: 'GET', path: `${NODES}/contract-a` },
-  { name: 'an empty list of metadata', method: 'GET', path: CONFIGS, accept: METADATA_LIST },
-  { name: 'a dry run of a creation', method: 'POST', path: `${CONFIGS}?dryRun=All`, body: toConfig(CONFIG) },
-  { name: 'after the dry run', method: 'GET', path: `${CONFIGS}/${CONFIG}` },
-  { name: 'a creation', method: 'POST', path: CONFIGS, body: toConfig(CONFIG, FOREIGN) },
-  { name: 'a second creation', method: 'POST', path: CONFIGS, body: toConfig(CONFIG) },
-  {
-    name: 'a creation with another apiVersion',
-    method: 'POST',
-    path: CONFIGS,
-    body: { ...toConfig('rendered-contract-b'), apiVersion: 'machineconfiguration.openshift.io/v7' },
-  },
-  { name: 'a config', method: 'GET', path: `${CONFIGS}/${CONFIG}` },
-  { name: 'the metadata of a config', method: 'GET', path: `${CONFIGS}/${CONFIG}`, accept: METADATA },
-  { name: 'a list of metadata', method: 'GET', path: CONFIGS, accept: METADATA_LIST },
-  { name: 'a list of those with a label', method: 'GET', path: `${CONFIGS}?labelSelector=contract%3Da` },
-  { name: 'a list of those without it', method: 'GET', path: `${CONFIGS}?labelSelector=%21contract` },
-  { name: 'a list of one name', method: 'GET', path: `${CONFIGS}?fieldSelector=metadata.name%3D${CONFIG}` },
-  { name: 'a patch of the content', method: 'PATCH', path: `${CONFIGS}/${CONFIG}`, body: { spec: { fips: true } } },
-  {
-    name: 'a patch that removes a label',
-    method: 'PATCH',
-    path: `${CONFIGS}/${CONFIG}`,
-    body: { metadata: { labels: { contract: null } } },
-  },
-  {
-    name: 'a patch of another version',
-    method: 'PATCH',
-    path: `${CONFIGS}/${CONFIG}`,
-    body: { metadata: { resourceVersion: '1' }, spec: { fips: false } },
-  },
-  { name: 'a patch of a missing config', method: 'PATCH', path: `${CONFIGS}/rendered-contract-z`, body: {} },
-  { name: 'a creation of a pool', method: 'POST', path: POOLS, body: toPool('contract') },
-  {
-    name: 'a patch of the status',
-    method: 'PATCH',
-    path: `${POOLS}/contract/status`,
-    body: { spec: { paused: true }, status: { configuration: { name: CONFIG } } },
-  },
-  {
-    name: 'a patch of the object that contains a status',
-    method: 'PATCH',
-    path: `${POOLS}/contract`,
-    body: { spec: { paused: true }, status: { configuration: { name: 'other' } } },
-  },
-  { name: 'a dry run of a deletion', method: 'DELETE', path: `${CONFIGS}/${CONFIG}?dryRun=All` },
-  { name: 'an unknown dry run', method: 'DELETE', path: `${CONFIGS}/${CONFIG}?dryRun=Some` },
-  {
-    name: 'a deletion of an object with another uid',
-    method: 'DELETE',
-    path: `${CONFIGS}/${CONFIG}`,
-    body: { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: UNKNOWN_UID } },
-  },
-  {
-    name: 'a patch that adds a finalizer',
-    method: 'PATCH',
-    path: `${CONFIGS}/${CONFIG}`,
-    body: { metadata: { finalizers: ['example.com/a'] } },
-  },
-  { name: 'a deletion of an object with a finalizer', method: 'DELETE', path: `${CONFIGS}/${CONFIG}` },
-  { name: 'the object with a finalizer', method: 'GET', path: `${CONFIGS}/${CONFIG}` },
-  {
-    name: 'a patch that removes the last finalizer',
-    method: 'PATCH',
-    path: `${CONFIGS}/${CONFIG}`,
-    body: { metadata: { finalizers: null } },
-  },
-  { name: 'after the last finalizer', method: 'GET', path: `${CONFIGS}/${CONFIG}` },
-  { name: 'a deletion', method: 'DELETE', path: `${POOLS}/contract` },
-  { name: 'a second deletion', method: 'DELETE', path: `${POOLS}/contract` },
-];
-
-/** Sends all steps to an API server without MachineConfigs. Returns its answers, and what a watch reports, as YAML. */
+/**
+ * Sends the requests of api-transcript.yaml to an API server without MachineConfigs. Each sees the effects of those
+ * before it. Returns the requests with the answers, as YAML.
+ */
 export async function recordTranscript(connection: KubeClientOptions): Promise<string> {
   const client = new KubeClient(connection);
-  const start = (await client.request('GET', CONFIGS)).body as { readonly metadata: { resourceVersion: string } };
-  const answers: Record<string, unknown> = {};
-  for (const { name, method, path, body, accept } of STEPS) {
-    const answer = await client.request(method, path, body, accept === undefined ? {} : { accept });
-    answers[`${name} (${method} ${path})`] = { status: answer.status, body: summarize(answer.body) };
+  const start = (await client.request('GET', START)).body as { readonly metadata: { resourceVersion: string } };
+  const transcript: object[] = [];
+  for (const { step, request } of STEPS) {
+    const { method, path, body, accept } = request;
+    if (path.includes('watch=1')) {
+      const events = await readWatch(connection, `${path}&resourceVersion=${start.metadata.resourceVersion}`);
+      transcript.push({ step, request, events });
+    } else {
+      const answer = await client.request(method, path, body, accept === undefined ? {} : { accept });
+      transcript.push({ step, request, status: answer.status, body: summarize(answer.body) });
+    }
   }
-  const query = `watch=1&resourceVersion=${start.metadata.resourceVersion}`;
-  answers['a watch of the whole'] = await readWatch(connection, `${CONFIGS}?${query}`);
-  const transcript = stringify(answers, { lineWidth: 0, aliasDuplicateObjects: false });
-  return transcript.replaceAll(/\((?!0000)[0-9a-f]{8}-[0-9a-f-]{27}\)/g, '(uid)');
+  return formatFolded(transcript).replaceAll(/\((?!0000)[0-9a-f]{8}-[0-9a-f-]{27}\)/g, '(uid)');
 }
 
 /** Keeps what every API server answers alike. */

@@ -1,9 +1,9 @@
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
 import type { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
+import { operatorAnnotations, roleLabels } from '../support/operator-objects.ts';
 import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 
 const POOL = 'master';
-const MASTER_LABEL = 'node-role.kubernetes.io/master';
 
 function renderMachineConfig(fileContent: string) {
   const contents = { source: `data:,${encodeURIComponent(fileContent)}` };
@@ -33,11 +33,11 @@ export class Masters {
     this.#print = print;
     for (const config of [FIRST, SECOND]) cluster.create('machineconfigs', config);
     for (const [name, { metadata }] of Object.entries({ control0: SECOND, control1: SECOND, control2: FIRST })) {
-      cluster.create('nodes', { metadata: { name, labels: { [MASTER_LABEL]: '' } } });
+      cluster.create('nodes', { metadata: { name, labels: roleLabels('master') } });
       this.#annotate(name, { currentConfig: metadata.name, desiredConfig: metadata.name, state: 'Done' });
       print('hosts', `${name} runs ${metadata.name}`);
     }
-    const nodeSelector = { matchLabels: { [MASTER_LABEL]: '' } };
+    const nodeSelector = { matchLabels: roleLabels('master') };
     const configuration = { name: SECOND.metadata.name };
     cluster.create('machineconfigpools', { metadata: { name: POOL }, spec: { nodeSelector, configuration } });
   }
@@ -72,8 +72,7 @@ export class Masters {
   }
 
   #annotate(node: string, values: Readonly<Record<string, string>>): void {
-    const entries = Object.entries(values).map(([field, value]) => [`${MCO_GROUP}/${field}`, value]);
-    this.#cluster.patch('nodes', node, { metadata: { annotations: Object.fromEntries(entries) as object } });
+    this.#cluster.patch('nodes', node, { metadata: { annotations: operatorAnnotations(values) } });
   }
 
   /**

@@ -3,7 +3,7 @@ import { type Change, InMemoryCluster } from '../support/in-memory-cluster/in-me
 import { parseResourcePath } from '../support/in-memory-cluster/kinds.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
-import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { operatorAnnotations } from '../support/operator-objects.ts';
 import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../../src/mco/resources.ts';
 
@@ -156,8 +156,7 @@ export class TwoConfigCluster {
       const desiredConfig = nameConfig(config);
       const currentConfig = name === 'node-2' ? nameConfig('B') : desiredConfig;
       const fields = { currentConfig, desiredConfig, firstPivotConfig: CONFIG_A.name };
-      const annotations = Object.entries(fields).map(([field, value]) => [`${MCO_GROUP}/${field}`, value]);
-      this.#put(NODES.name, name, { annotations: Object.fromEntries(annotations) });
+      this.#put(NODES.name, name, { annotations: operatorAnnotations(fields) });
     }
   }
 

@@ -1,7 +1,8 @@
-import { Document, isCollection, isMap, isPair, parse, stringify } from 'yaml';
+import { parse } from 'yaml';
 import { buildInstallation } from '../../src/install/installation.ts';
 import { buildPolicy } from '../../src/install/policy.ts';
 import { readFile } from '../docs/pages.ts';
+import { formatFolded } from '../support/fold-yaml.ts';
 import { DASHBOARD, RENDER_OPTIONS, type RenderedObject, type RenderedSet } from './rendered-sets.ts';
 
 /** Of an object, or by the path of a field such as `spec.replicas`. */
@@ -9,7 +10,6 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const EVERY_OBJECT = 'every object';
 const REMOVED = '(removed)';
-const MAX_COLUMNS = 140;
 
 /**
  * All sets, the dashboard and the Containerfile, as the text of the golden file. Each object appears whole once, and
@@ -24,7 +24,7 @@ export function formatRendered(sets: readonly RenderedSet[]): string {
   const generator = DASHBOARD.replace(/[^/]+$/, 'kustomization.yaml');
   content[generator] = parse(readFile(generator)) as unknown;
   content['Containerfile'] = listInstructions();
-  return format(content);
+  return formatFolded(content);
 }
 
 /** @param shown the objects that earlier sets have shown whole */
@@ -152,22 +152,4 @@ function listInstructions(): readonly string[] {
     .replaceAll(/ *\\\n */g, ' ')
     .split('\n')
     .filter(Boolean);
-}
-
-/** As YAML, in which each list or object is in one line if it fits. */
-function format(content: Fields): string {
-  const document = new Document(content, { aliasDuplicateObjects: false });
-  if (isMap(document.contents)) for (const { value } of document.contents.items) foldCollections(value, 2);
-  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
-}
-
-function foldCollections(node: unknown, indent: number, key = ''): void {
-  if (!isCollection(node)) return;
-  const line = stringify(node.toJSON(), { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 });
-  node.flow = indent + key.length + line.length <= MAX_COLUMNS;
-  if (node.flow) return;
-  for (const item of node.items) {
-    if (isPair(item)) foldCollections(item.value, indent + 2, String(item.key));
-    else foldCollections(item, indent + 2);
-  }
 }

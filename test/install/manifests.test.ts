@@ -10,26 +10,16 @@ function read(file: string, keys: string): unknown {
   return readField(parse(readPackageFile(`manifests/${file}`)), keys);
 }
 
-function readMessage(file: string): string {
-  return String(read(file, 'spec.validations.0.messageExpression')).replaceAll(/'\s+\+ '/g, '');
-}
-
 const REFERENCE_POLICY = 'components/reference-policy/policy.yaml';
 const HASH = '0123456789abcdef'.repeat(2);
 
-// The end-to-end tests of the policies prove their codes, annotation and audit keys.
 test.each([
-  ['overlays/policy-floor/nodes-policy.yaml', 'MCG_IN_USE', 'Fail'],
-  ['overlays/policy-floor/pools-policy.yaml', 'MCG_IN_USE', 'Fail'],
-  // An expression that fails blocks no write.
-  [REFERENCE_POLICY, 'MCG_UNKNOWN_CONFIG', 'Ignore'],
-  ['components/pool-deletion-warning/policy.yaml', undefined, 'Ignore'],
-  ['components/webhook-deletion-reason/policy.yaml', undefined, 'Ignore'],
-] as const)('%s has the help for %s, and the failure policy %s', (policy, code, failurePolicy) => {
-  if (code !== undefined) expect(readMessage(policy)).toContain(formatHelpNote(code));
-  expect(read(policy, 'spec.failurePolicy')).toBe(failurePolicy);
-  if (failurePolicy === 'Ignore') return;
-  expect(read(policy, 'spec.matchConstraints.resourceRules')).toEqual(read('base/webhook.yaml', 'webhooks.0.rules'));
+  ['overlays/policy-floor/nodes-policy.yaml', 'MCG_IN_USE'],
+  ['overlays/policy-floor/pools-policy.yaml', 'MCG_IN_USE'],
+  [REFERENCE_POLICY, 'MCG_UNKNOWN_CONFIG'],
+] as const)('the message of %s ends with the help for %s', (policy, code) => {
+  const message = String(read(policy, 'spec.validations.0.messageExpression')).replaceAll(/'\s+\+ '/g, '');
+  expect(message).toContain(formatHelpNote(code));
 });
 
 test.each([

@@ -2,20 +2,18 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { buildInstallation } from '../../src/install/installation.ts';
 import { buildPolicy } from '../../src/install/policy.ts';
-import { DEFAULT_OPTIONS } from './installation-options.ts';
+import { RENDER_OPTIONS } from './rendered-sets.ts';
 import { readField } from './read-field.ts';
 
-const OPTIONS = { ...DEFAULT_OPTIONS, authority: undefined };
-
-function readTemplate(): string {
-  const [file] = buildPolicy(OPTIONS).files;
-  const template = 'spec.policy-templates.0.objectDefinition.spec.object-templates-raw';
-  return String(readField(parse(file?.content ?? ''), template));
-}
+const OPTIONS = { ...RENDER_OPTIONS, authority: undefined };
 
 // TALM, controllers/utils/policy_util.go: StripObjectTemplatesRaw and InspectPolicyObjects. It accepts no other list.
 test('without its templates, the Policy is a list of the objects of both topologies', () => {
-  const items = parse(readTemplate().replaceAll(/\{\{[^}]+\}\}/g, '')) as { readonly objectDefinition: unknown }[];
+  const [policy] = buildPolicy(OPTIONS).files;
+  const path = 'spec.policy-templates.0.objectDefinition.spec.object-templates-raw';
+  const template = String(readField(parse(policy?.content ?? ''), path));
+
+  const items = parse(template.replaceAll(/\{\{[^}]+\}\}/g, '')) as { readonly objectDefinition: unknown }[];
 
   const sets = [true, false].map((singleNode) => {
     return buildInstallation({ ...OPTIONS, singleNode, kubernetesVersion: 31 }).files;
@@ -27,14 +25,4 @@ test('without its templates, the Policy is a list of the objects of both topolog
   for (const object of objects) {
     expect(items).toContainEqual({ complianceType: 'musthave', objectDefinition: parse(object) as unknown });
   }
-});
-
-test.each([
-  ['ValidatingWebhookConfiguration', '1.28'],
-  ['FlowSchema', '1.29'],
-  ['ValidatingAdmissionPolicy', '1.30'],
-])('the Policy creates a %s from Kubernetes %s on', (kind, version) => {
-  const [before = ''] = readTemplate().split(`    kind: ${kind}\n`);
-  const condition = before.split('{{- ').at(-1);
-  expect(condition).toMatch(new RegExp(`^if semverCompare ">=${version.replace('.', '\\.')}\\.0-0" `));
 });

@@ -55,6 +55,16 @@ const OPTIONS_BY_FLAGS: Readonly<Record<string, Partial<InstallationOptions>>> =
   '--openshift-version=4.14': { kubernetesVersion: parseOpenShiftVersion('4.14') },
 };
 
+/** The profiles that only add to a guard. */
+const OTHER_PROFILES = PROFILES.filter((profile) => !isGuardProfile(profile));
+
+/** Every choice of options, and every profile. */
+export const ALL_OPTIONS: readonly InstallationOptions[] = [
+  RENDER_OPTIONS,
+  ...Object.values(OPTIONS_BY_FLAGS).map((options) => ({ ...RENDER_OPTIONS, ...options })),
+  ...OTHER_PROFILES.map((profile) => ({ profile, kubernetesVersion: RENDER_OPTIONS.kubernetesVersion })),
+];
+
 const MONITORING = 'render --profile=monitoring';
 const PLAIN_OVERLAY = 'overlays/service-ca';
 
@@ -81,9 +91,7 @@ export function buildRenderedSets(): readonly RenderedSet[] {
   return [
     render('render'),
     ...Object.entries(OPTIONS_BY_FLAGS).map(([flags, options]) => render(`render ${flags}`, options, 'render')),
-    ...PROFILES.filter((profile) => !isGuardProfile(profile)).map((profile) => {
-      return render(`render --profile=${profile}`, { profile });
-    }),
+    ...OTHER_PROFILES.map((profile) => render(`render --profile=${profile}`, { profile })),
     ...['generated', 'cert-manager'].map((tls) => {
       return render(`${MONITORING} (${tls})`, { profile: 'monitoring', tls }, MONITORING);
     }),

@@ -2,15 +2,11 @@ import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import type { Referrer } from '../../src/mco/referrer.ts';
 import { ConfigReferrers } from '../../src/references/config-referrers.ts';
+import { nodeReferrer } from '../support/referrers.ts';
 
 const CONFIG = toConfigName('rendered-worker-a');
 
-/** A node that names the config in these fields. */
-function toNode(name: string, ...fields: readonly string[]): Referrer {
-  const references = fields.map((field) => ({ field, config: CONFIG, strength: 'strong' }) as const);
-  return { kind: 'Node', name, references, state: { type: 'configured' } };
-}
-
+const toNode = (name: string, ...fields: string[]) => nodeReferrer(name, CONFIG, ...fields);
 const BOTH = ['currentConfig', 'desiredConfig'];
 const nodes = (count: number) => Array.from({ length: count }, (_, at) => toNode(`n${at}`, ...BOTH));
 const namesOf = (referrers: ConfigReferrers) => referrers.summarize().references.map(({ name }) => name);
@@ -45,7 +41,7 @@ test('names the first ten referrers of a kind and counts all, with the current f
   const { references, referrersByKind, total } = toReferrers(nodes(50)).summarize(toNode('n3', 'desiredConfig'));
   expect(new Set(references.map(({ name }) => name)).size).toBe(10);
   expect(references.filter(({ name }) => name === 'n3').map(({ field }) => field)).toEqual(['desiredConfig']);
-  expect([referrersByKind.Node, total]).toEqual([50, 100]);
+  expect({ Node: referrersByKind.Node, total }).toEqual({ Node: 50, total: 100 });
 });
 
 /** Counts how many referrers the work looks at. */

@@ -275,7 +275,7 @@ describe('over HTTPS', () => {
     const relist = listResource(api, NODE_RESOURCE, () => {}, stop.signal, RELISTS);
     await expect.poll(() => lists).toBe(1);
     const { unreadable } = await reader.read(CONFIG, NO_DEADLINE);
-    expect([unreadable, lists]).toEqual([[], 3]);
+    expect({ unreadable, lists }).toEqual({ unreadable: [], lists: 3 });
     stop.abort();
     await expect(relist).rejects.toThrow('aborted');
   });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PoolReferrer } from '../../src/mco/referrer.ts';
+import { referencesTo } from '../support/referrers.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import { PoolHistory } from '../../src/references/pool-history.ts';
@@ -9,9 +10,7 @@ const [A, B] = ['a', 'b'].map(toConfigName);
 
 /** The version of pool `worker` whose spec names these configs. */
 function toPool(version: string, ...configs: readonly string[]): PoolReferrer {
-  const references = configs.map((config) => {
-    return { field: 'spec', config: toConfigName(config), strength: 'strong' } as const;
-  });
+  const references = configs.flatMap((config) => referencesTo(config, 'spec'));
   return { kind: 'MachineConfigPool', name: 'worker', version, references };
 }
 

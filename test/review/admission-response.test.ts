@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { decide } from '../../src/review/decide.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import { toClusterState } from '../support/cluster-state.ts';
+import { nodeReferrer } from '../support/referrers.ts';
 import { toAuditAnnotations } from '../../src/review/admission-response.ts';
 
 const CONFIG = toConfigName('rendered-worker-a');
@@ -12,9 +13,7 @@ test.each([
 ] as const)('the audit annotation in mode %s is %s, names ten referrers and counts the others', (mode, key, codes) => {
   const config = { name: CONFIG, uid: 'c', createdAt: undefined };
   const review = { uid: 'u', isDryRun: mode === 'Audit', user: 'someone', config };
-  const references = [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] as const;
-  const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
-  const nodes = Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` }));
+  const nodes = Array.from({ length: 13 }, (_, at) => nodeReferrer(`n${at}`, CONFIG, 'currentConfig'));
   const state = toClusterState(CONFIG, nodes);
   const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
   const annotations = toAuditAnnotations(review, verdict);

@@ -5,6 +5,7 @@ import type { Verdict } from '../../src/review/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
 import { AnswerRecorder } from '../../src/review/answer-recorder.ts';
 import { memoryLog } from '../support/log.ts';
+import { nodeReferrer } from '../support/referrers.ts';
 import { CALL } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
@@ -14,10 +15,7 @@ import type { ConfigState, Review } from '../../src/review/review.ts';
 const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
 const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin', config: CONFIG };
-const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } as const;
-const USED = toClusterState(NAME, [
-  { kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] },
-]);
+const USED = toClusterState(NAME, [nodeReferrer('w0', NAME, 'currentConfig')]);
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
 const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>

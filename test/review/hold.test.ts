@@ -1,4 +1,5 @@
 import { toClusterState } from '../support/cluster-state.ts';
+import { referencesTo } from '../support/referrers.ts';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -29,9 +30,7 @@ const toTime = (hours: number | null | undefined) => {
 };
 
 function toReferrers({ pool = 'worker', names = ['new', 'new'], spec, updated, status, node, deleted }: Case) {
-  const references = names.map((config, index) => {
-    return { field: index === 0 ? 'spec' : 'status', config: toConfigName(config), strength: 'strong' } as const;
-  });
+  const references = names.flatMap((config, index) => referencesTo(config, index === 0 ? 'spec' : 'status'));
   const referrers: Referrer[] = [
     {
       kind: 'MachineConfigPool',

@@ -8,6 +8,7 @@ import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
 import { memoryLog } from '../support/log.ts';
+import { nodeReferrer } from '../support/referrers.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import type { ClusterState } from '../../src/references/cluster-state.ts';
 import type { ConfigIndex, LookupResult } from '../../src/references/config-index.ts';
@@ -17,6 +18,8 @@ const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const DELETED = { name: CONFIG, uid: 'c', createdAt: new Date(0) };
 const REVIEW: Review = { uid: 'u', isDryRun: false, user: 'someone', config: DELETED };
 const OVERRIDE: Review = { ...REVIEW, config: { ...DELETED, allowDeletion: 'ticket 7' } };
+
+const referrer = (name: string) => nodeReferrer(name, CONFIG, 'currentConfig');
 
 const UNUSED = toClusterState(CONFIG, []);
 const UNREADABLE: ClusterState = { ...UNUSED, unreadable: [{ name: 'nodes', reason: 'gone' }] };
@@ -36,15 +39,6 @@ const unverified = (reason: string) => {
   return { code: 'MCG_UNVERIFIED', message: expect.stringContaining(`is in use (${reason})`) as string };
 };
 const UNKNOWN: LookupResult = { state: 'unknown', reason: 'the API server answered 403 Forbidden' };
-
-function referrer(name: string): Referrer {
-  return {
-    kind: 'Node',
-    name,
-    state: { type: 'configured' },
-    references: [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }],
-  };
-}
 
 function node(config: string) {
   return { metadata: { name: 'w0', annotations: { 'machineconfiguration.openshift.io/currentConfig': config } } };

@@ -6,11 +6,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { memoryLog } from '../support/log.ts';
 import { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { startGuard } from '../../src/guard/guard.ts';
+import { operatorAnnotations, roleLabels } from '../support/operator-objects.ts';
 import { reviewBody } from '../support/review.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const SOURCE = new URL('../../src/', import.meta.url).pathname;
 const LONG_AGO = '2026-01-01T00:00:00Z';
 const USED = `rendered-worker-${'a'.repeat(32)}`;
@@ -26,8 +26,8 @@ async function startGuardedCluster() {
   for (const name of [USED, UNUSED]) {
     cluster.create('machineconfigs', { metadata: { name, uid: name, creationTimestamp: LONG_AGO } });
   }
-  const labels = { 'node-role.kubernetes.io/worker': '' };
-  const annotations = { [`${MCO}/currentConfig`]: USED };
+  const labels = roleLabels('worker');
+  const annotations = operatorAnnotations({ currentConfig: USED });
   cluster.create('nodes', { metadata: { name: 'w0', labels, annotations } });
   const configuration = { name: USED };
   const spec = { configuration, nodeSelector: { matchLabels: labels } };

@@ -4,6 +4,17 @@ import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 // Objects of the Machine Config Operator as its users see them, for every test that needs nodes and pools.
 // Ages are in minutes before `now`.
 
+/** These values as annotations of the operator, without those that are undefined. */
+export function operatorAnnotations(values: object): Readonly<Record<string, string>> {
+  const set = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return Object.fromEntries(set.map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
+}
+
+/** The labels of a node with these roles. */
+export function roleLabels(...roles: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, '']));
+}
+
 /** Who wrote a field, and when. The API server keeps it in `managedFields`. */
 export interface Write {
   readonly manager: string;
@@ -43,7 +54,6 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
     ...(isDraining && { desiredDrain: `drain-${desired}`, lastAppliedDrain: `uncordon-${current}` }),
     ...options.annotations,
   };
-  const set = Object.entries(values).filter(([, value]) => value !== undefined);
   const drainWrite = isDraining ? { manager: 'machine-config-daemon', minutesAgo: drainingForMinutes } : undefined;
   const ready = {
     type: 'Ready',
@@ -52,13 +62,12 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
     message: notReady === undefined ? '' : (notReady.message ?? 'Kubelet stopped posting node status.'),
     lastTransitionTime: toTime(notReady?.minutesAgo ?? ageMinutes, now),
   };
-  const roleLabels = roles.map((role) => [`node-role.kubernetes.io/${role}`, '']);
   return {
     metadata: {
       name,
       creationTimestamp: toTime(ageMinutes, now),
-      labels: { 'kubernetes.io/os': 'linux', ...(Object.fromEntries(roleLabels) as object), ...options.labels },
-      annotations: Object.fromEntries(set.map(([key, value]) => [`${MCO_GROUP}/${key}`, value])),
+      labels: { 'kubernetes.io/os': 'linux', ...roleLabels(...roles), ...options.labels },
+      annotations: operatorAnnotations(values),
       managedFields: [
         ...managedField(currentWrite, annotationPath('currentConfig'), now),
         ...managedField(desiredWrite, annotationPath('desiredConfig'), now),
@@ -132,7 +141,7 @@ export function buildPool(name: string, options: PoolOptions, now: Date): ApiObj
     },
     spec: {
       configuration: { ...toConfiguration(spec), source: sources.map((source) => ({ name: source })) },
-      nodeSelector: options.nodeSelector ?? { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+      nodeSelector: options.nodeSelector ?? { matchLabels: roleLabels(name) },
       paused,
     },
     status: {

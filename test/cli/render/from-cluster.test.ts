@@ -7,7 +7,7 @@ import { parseFlagLabels } from '../../../src/cli/render/render-flags.ts';
 import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
-import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
+import { RENDER_OPTIONS } from '../../install/rendered-sets.ts';
 import { readField } from '../../install/read-field.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 import { AUTHORITY_SECRET_PATH, GUARD_PATH } from '../../../src/api/paths.ts';
@@ -34,7 +34,7 @@ const PATHS: Readonly<Record<string, string>> = {
 
 /** The answers for the objects of an installation. */
 function install(changes: Partial<InstallationOptions>): Record<string, object> {
-  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes });
+  const { files } = buildInstallation({ ...RENDER_OPTIONS, authority: AUTHORITY, ...changes });
   const known = files.filter(({ kind }) => kind in PATHS);
   return Object.fromEntries(known.map(({ kind, content }) => [PATHS[kind] ?? '', parse(content) as object]));
 }
@@ -68,7 +68,7 @@ test('keeps the authority of the cluster, or creates one, and fits the version o
   );
   expect(diff).toBeGreaterThan(0);
   expect(apply).toBeGreaterThan(Number(diff));
-  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('failurePolicy is Ignore')]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('failurePolicy is Ignore') });
   const secret = readFileSync(path.join(out, '99_machineconfig-guard-40-secret.yaml'), 'utf8');
   expect(secret).toContain(SECRET.data['ca.crt']);
   const created = await render({});
@@ -147,12 +147,12 @@ const toLines = (notes: readonly string[]) => notes.map((note) => `machineconfig
 
 test.each(FORGOTTEN)('keeps the forgotten flags of %j, and the image', async (changes, notes) => {
   const installed = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes) };
-  const { kubernetesVersion: _version, authority, image, ...flags } = { ...DEFAULT_OPTIONS, ...changes };
+  const { kubernetesVersion: _version, authority, image, ...flags } = { ...RENDER_OPTIONS, ...changes };
   // One of the two objects that are read shows the flags and the image.
   for (const missing of ['nothing', '/validatingwebhookconfigurations/', 'deployments']) {
     const topology = 'singleNode' in changes ? SINGLE_NODE : {};
     const { exitCode, stderr, out } = await render({ ...omit(installed, missing), ...topology });
-    expect([missing, exitCode, stderr]).toEqual([missing, 0, toLines(notes)]);
+    expect({ missing, exitCode, stderr }).toEqual({ missing, exitCode: 0, stderr: toLines(notes) });
     const texts = readdirSync(out).map((file) => readFileSync(path.join(out, file), 'utf8'));
     expect(texts.join('\n')).toContain(`image: ${image}\n`);
     const labels = texts.map((text) => readField(parse(text), 'metadata.labels') as object);
@@ -207,7 +207,7 @@ test.each([
     'the existing MachineConfigGuard keeps its settings; change them with: ' +
     `oc --kubeconfig ${kubeconfig} patch mcguard cluster --type=merge -p '${patch}'`;
   const notes = ['--tls: was service-ca, is kept', ...(patch === undefined ? [] : [advice])];
-  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: toLines(notes) });
 });
 
 test('says that a lost Secret makes a new authority, and that no guard has an image to keep', async () => {
@@ -218,7 +218,7 @@ test('says that a lost Secret makes a new authority, and that no guard has an im
   );
   const note =
     'the Secret machineconfig-guard-ca is missing: created a new authority. Calls fail until all pods use it';
-  expect([exitCode, stderr]).toEqual([0, toLines([note])]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: toLines([note]) });
   expect(await render({}, '--profile', 'fail-closed')).toMatchObject({
     exitCode: 2,
     stderr:
@@ -241,7 +241,10 @@ test.each([
 test('without a guard in the profile, reads only the version', async () => {
   const version = { '/version': { gitVersion: 'v1.29.0' } };
   const older = await render(version, '--profile', 'policy-floor');
-  expect([older.exitCode, older.stderr]).toEqual([2, expect.stringContaining('policy-floor needs Kubernetes 1.30')]);
+  expect(older).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('policy-floor needs Kubernetes 1.30'),
+  });
   const { exitCode, requests } = await render(version, '--profile', 'restore-role');
   expect([exitCode, requests.map(({ path: requested }) => requested)]).toEqual([0, ['/version']]);
 });

@@ -10,7 +10,7 @@ import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
 import { InProcessApi } from '../../support/in-process-api.ts';
 import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
-import { kubeconfig } from '../../e2e/control-plane/control-plane.ts';
+import { buildKubeconfig } from '../../support/kubeconfig.ts';
 import type { ConfigName } from '../../../src/mco/machine-config.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -20,7 +20,7 @@ async function start(result: ExecResult, address?: string) {
   const server = await startExecServer(() => result);
   onTestFinished(() => server.stop());
   const url = address ?? `https://127.0.0.1:${server.port}/prefix/`;
-  const api = new KubeApi(connectionFromKubeconfig(kubeconfig(url, server.ca, { token: 'abc' })));
+  const api = new KubeApi(connectionFromKubeconfig(buildKubeconfig(url, { token: 'abc' }, server)));
   const run = (signal = new AbortController().signal) => execInPod(api, 'daemon-1', ['cat', '/a b&c'], signal);
   return { server, run };
 }
@@ -88,7 +88,7 @@ async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = tr
   });
   onTestFinished(() => server.stop());
   class NodeApi extends InProcessApi {
-    readonly connection = connectionFromKubeconfig(kubeconfig(`https://127.0.0.1:${server.port}`, server.ca, {}));
+    readonly connection = connectionFromKubeconfig(buildKubeconfig(`https://127.0.0.1:${server.port}`, {}, server));
 
     override async json(request: ApiRequest): Promise<unknown> {
       this.requests.push(request);

@@ -7,17 +7,6 @@ import { type CommandProcess, startCommand } from '../command-process.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
 import { usageError, runProgram } from '../run-program.ts';
 
-test.each([
-  [[], /: serve needs --tls-secret, or .* create the files with: machineconfig-guard certs\n$/],
-  [['--tls-cert-file', 'x', '--tls-secret', 'a/b'], "cannot be used with option '--tls-cert-file <file>'"],
-  [['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
-  [['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],
-  [['--bind-address', 'localhost'], 'Must be an IPv4 or IPv6 address.\n'],
-  [['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],
-])('with %j, exits with 2', async (args, sentence) => {
-  expect(await runProgram(['serve', ...args])).toEqual(usageError(sentence));
-});
-
 test('an environment variable sets each flag', async () => {
   const { stdout } = await runProgram(['serve', '--help']);
   const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(({ groups }) => groups?.['flag'] ?? '');

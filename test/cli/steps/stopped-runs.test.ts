@@ -4,10 +4,10 @@ import type { Ending, StepReport } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
 import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
+import { operatorAnnotations, roleLabels } from '../../support/operator-objects.ts';
 import { createGuardedCluster, listInstalled } from '../uninstall/guarded-cluster.ts';
 import { skipWaits, type Stop, StoppingApi, STOPS } from './stopping-api.ts';
 import { PAUSED_FOR_RESTORE } from '../../../src/api/annotations.ts';
-import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
 
 interface Outcome {
   readonly report: { readonly ok: boolean; readonly written: boolean; readonly problem: string | null };
@@ -45,12 +45,11 @@ const RENDERED = createConfigOnDisk('master');
 function createRestore(): Scenario {
   const cluster = new InMemoryCluster();
   const addNode = (name: string, state: string): void => {
-    const configs = { currentConfig: MISSING.name, desiredConfig: MISSING.name, state };
-    const annotations = Object.fromEntries(Object.entries(configs).map(([key, text]) => [`${MCO_GROUP}/${key}`, text]));
-    cluster.create('nodes', { metadata: { name, labels: { 'node-role.kubernetes.io/master': '' }, annotations } });
+    const annotations = operatorAnnotations({ currentConfig: MISSING.name, desiredConfig: MISSING.name, state });
+    cluster.create('nodes', { metadata: { name, labels: roleLabels('master'), annotations } });
   };
   cluster.create('machineconfigs', { metadata: { name: RENDERED.name }, spec: {} });
-  const nodeSelector = { matchLabels: { 'node-role.kubernetes.io/master': '' } };
+  const nodeSelector = { matchLabels: roleLabels('master') };
   const spec = { configuration: { name: RENDERED.name }, nodeSelector, paused: false };
   cluster.create('machineconfigpools', { metadata: { name: 'master' }, spec, status: { updatedMachineCount: 0 } });
   addNode('control1', 'Degraded');
@@ -61,7 +60,7 @@ function createRestore(): Scenario {
   const isPaused = () => getPool().metadata.annotations?.[PAUSED_FOR_RESTORE] !== undefined;
   cluster.watch(({ resource, type }) => {
     if (resource === 'machineconfigs' && type === 'ADDED') {
-      const annotations = { [`${MCO_GROUP}/state`]: 'Done' };
+      const annotations = operatorAnnotations({ state: 'Done' });
       for (const name of ['control1', 'control2']) cluster.patch('nodes', name, { metadata: { annotations } });
     }
     if (resource !== 'machineconfigpools') return;

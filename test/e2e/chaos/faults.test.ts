@@ -48,5 +48,5 @@ test('decides rightly while etcd is restored from a backup, and recovers', async
   await cluster.node({ currentConfig: config });
   await guarded.awaitDenialFromIndex(config);
   expect(prober.wrongAnswers).toEqual([]);
-  expect([guard.isRunning, guard.pid]).toEqual([true, pid]);
+  expect({ isRunning: guard.isRunning, pid: guard.pid }).toEqual({ isRunning: true, pid });
 });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
+import { buildKubeconfig } from '../../support/kubeconfig.ts';
 import { testTls } from '../../support/tls.ts';
 import { ApiServer } from './api-server.ts';
 import type { Binaries } from './binaries.ts';
@@ -78,7 +79,7 @@ export class ControlPlane {
 
   /** A client of the guard's program, of an administrator or with this token. */
   connectApi(token: string = this.#tokens.admin, userAgent?: string) {
-    return new KubeApi(connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.#tls.ca, { token })), userAgent);
+    return new KubeApi(connectionFromKubeconfig(buildKubeconfig(this.apiServer.url, { token }, this.#tls)), userAgent);
   }
 
   /** Creates the CRDs of these projects in crds.yaml, and returns when the API server serves their kinds. */
@@ -239,8 +240,8 @@ export class ControlPlane {
   }
 
   /** Writes a kubeconfig of an administrator, or of this user, and returns its file. */
-  async writeKubeconfig(name: string, user: KubeconfigUser = {}, url = this.apiServer.url) {
-    const text = kubeconfig(url, this.#tls.ca, { token: this.#tokens.admin, ...user });
+  async writeKubeconfig(name: string, user: object = {}, url = this.apiServer.url) {
+    const text = buildKubeconfig(url, { token: this.#tokens.admin, ...user }, this.#tls);
     return this.#writeFile(`${name}.kubeconfig`, text);
   }
 
@@ -249,24 +250,8 @@ export class ControlPlane {
   }
 }
 
-/** Credentials in a kubeconfig, and perhaps a user to impersonate. */
-type KubeconfigUser = Readonly<Record<string, string | readonly string[]>>;
-
 interface CrdSpec {
   readonly group: string;
   readonly names: { readonly plural: string };
   readonly versions: readonly { readonly name: string; readonly served: boolean }[];
-}
-
-/** A kubeconfig with one cluster and one user, as JSON, which is valid YAML. */
-export function kubeconfig(server: string, ca: string, user: KubeconfigUser) {
-  const cluster = { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'control-plane', cluster }],
-    users: [{ name: 'user', user }],
-    contexts: [{ name: 'control-plane', context: { cluster: 'control-plane', user: 'user' } }],
-    'current-context': 'control-plane',
-  });
 }

@@ -58,7 +58,7 @@ test('the documented script prints the repair instead of a reboot for a missing 
     `( ${script.replace(KUBECONFIG, installed.controlPlane.apiServer.kubeconfig)} )`,
   );
 
-  expect([exitCode, stdout]).toEqual([1, '']);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(/control1\.gw\.lo/);
   // Each printed command has its purpose above it.
   expect(stderr).toMatch(

@@ -28,7 +28,7 @@ test('docs/operate.md prunes what is unused, prints what is held or denied, and 
     const unused = await cluster.config({ name: renderedName('no-such-pool') });
 
     const plain = await runJob();
-    expect([plain.exitCode, plain.stdout]).toEqual([0, expect.stringContaining(held)]);
+    expect(plain).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(held) });
     expect(await cluster.exists(unused)).toBe(false);
 
     const { exitCode, stdout } = await runJob(held, used, unused);
@@ -36,8 +36,8 @@ test('docs/operate.md prunes what is unused, prints what is held or denied, and 
     expect(stdout).toMatch(new RegExp(`MCG_HELD: ${held} is held until .*\\n(.*\\n)*.*MCG_IN_USE: ${used}`));
     expect([await cluster.exists(held), await cluster.exists(used)]).toEqual([true, true]);
 
-    const { exitCode: exitCodeOfError, stdout: error } = await runJob('a%b');
-    expect([exitCodeOfError, error]).toEqual([1, expect.stringContaining('a%b')]);
+    const failed = await runJob('a%b');
+    expect(failed).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('a%b') });
   } finally {
     await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
   }

@@ -85,7 +85,7 @@ test.each<[title: string, connections: number, bytes: Buffer, repeats: boolean]>
     });
     const { peak } = await memoryOf(pid);
     expect(wrongAnswers).toEqual([]);
-    expect([guard.isRunning, guard.pid]).toEqual([true, pid]);
+    expect({ isRunning: guard.isRunning, pid: guard.pid }).toEqual({ isRunning: true, pid });
     expect((peak * 1e6) / MIB).toBeLessThan(limitMiB);
   },
 );

@@ -8,6 +8,7 @@ import { isHealthy } from '../control-plane/until.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/objects.ts';
 import { debianProgram, runProgramOk } from '../support/programs.ts';
 import { createServiceAccount } from '../support/service-account.ts';
 import { ALERTS } from './alerting-rules.ts';
@@ -15,6 +16,7 @@ import { ALERTS } from './alerting-rules.ts';
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
 /** Prometheus gives it the name of the Service. */
 const JOB = 'machineconfig-guard';
+const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
 
 interface QueryAnswer {
   readonly status: string;
@@ -109,4 +111,27 @@ test.each(TARGETS)('the panel $title has data: $expr', async ({ expr }) => {
 
 test.each([...METRICS])('the guard has the metric %s of an alert', async (metric) => {
   await expect.poll(() => evaluate(`count(${metric})`)).toEqual([expect.any(Number)]);
+});
+
+// test/guard/rights.test.ts and test/install compare its roles with its requests.
+test('the API server refuses no request of the guard', async () => {
+  const requests = await cluster.auditEvents(({ user }) => user.username === GUARD_USER, GUARD_USER);
+  const codes = new Set(requests.map(({ responseStatus }) => responseStatus?.code));
+  expect(codes).toContain(200);
+  expect(codes).not.toContain(401);
+  expect(codes).not.toContain(403);
+});
+
+test('the API server counts what the alerts of an unreachable guard select', async () => {
+  const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
+  await replicas.stop();
+  await expect.poll(dryRunStatus).toBe(500);
+  await admin.patch(PATHS.guardWebhook, [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' }]);
+  await expect.poll(dryRunStatus).toBe(200);
+
+  const { body } = await admin.request('GET', '/metrics');
+  const [open, unreachable] = ALERTS.flatMap(({ expr }) => /apiserver_\w+/.exec(expr)?.[0] ?? []);
+  expect(body).toMatch(new RegExp(`^${open}\\{.*name="guard.machineconfig-guard.io".*\\} [1-9]`, 'm'));
+  const labels = 'error_type="calling_webhook_error",name="guard.machineconfig-guard.io"';
+  expect(body).toMatch(new RegExp(`^${unreachable}\\{${labels}.*\\} [1-9]`, 'm'));
 });

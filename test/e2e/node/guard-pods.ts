@@ -19,8 +19,6 @@ export const USER_ID = 1_000_660_000;
 export interface GuardPod extends KubeObject {
   readonly spec: { readonly nodeName: string; readonly containers: readonly { readonly image: string }[] };
   readonly status: {
-    readonly hostIP?: string;
-    readonly podIP?: string;
     readonly containerStatuses?: readonly {
       readonly containerID: string;
       readonly restartCount: number;

@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';
 import { PATHS } from '../support/objects.ts';
 import { probeDuring, type Prober } from '../support/prober.ts';
 import { DEPLOYMENT, USER_ID, type GuardPod } from './guard-pods.ts';
@@ -17,7 +15,6 @@ interface LeaseSpec {
 const INSTALLATIONS = {
   'one replica': ['--single-node'],
   'two replicas': [],
-  'two replicas on the host network': ['--host-network'],
 } as const;
 type Installation = keyof typeof INSTALLATIONS;
 
@@ -156,16 +153,3 @@ test.for(FAULTS)(
     if (mayFail !== true) expect(failed).toEqual([]);
   },
 );
-
-test('two replicas on the host network run on different nodes, at its ports', async () => {
-  const list = await install('two replicas on the host network');
-
-  const ca = await readAuthority(admin);
-  expect(new Set(list.map(({ spec }) => spec.nodeName)).size).toBe(2);
-  for (const { status } of list) {
-    expect(status.podIP).toBe(status.hostIP);
-    expect((await fetch(`http://${status.podIP}:9844/readyz`)).status).toBe(200);
-    const metrics = new KubeClient({ url: `https://${status.podIP}:9845`, ca, servername: SERVICE_NAME });
-    expect((await metrics.request('GET', '/metrics')).status).toBe(401);
-  }
-});

@@ -16,7 +16,7 @@ async function countRejected(specs: readonly object[]) {
   for (const [index, spec] of specs.entries()) {
     try {
       const yaml = formatGoYaml(spec);
-      if (yaml !== written[index]?.yaml) expect([spec, yaml]).toEqual([spec, written[index]?.yaml]);
+      if (yaml !== written[index]?.yaml) expect({ spec, yaml }).toEqual({ spec, yaml: written[index]?.yaml });
     } catch (error) {
       if (!(error instanceof UnverifiableContent)) throw error;
       rejected += 1;

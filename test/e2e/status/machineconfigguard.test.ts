@@ -76,20 +76,6 @@ test('reports the last denial, and check names who deleted a config that a node 
   await cluster.admin.delete(`${PATHS.nodes}/${name}`);
 });
 
-test('a deleted MachineConfigGuard means Enforce, and the guard creates it again', async () => {
-  await installed.setSettings({ mode: 'Disabled', holdSuperseded: '0s' });
-  const config = await cluster.config();
-  await cluster.node({ currentConfig: config });
-
-  await cluster.admin.delete(PATHS.guard);
-
-  const dryRunStatus = async () => (await cluster.dryRun(config)).status;
-  await expect.poll(dryRunStatus).toBe(403);
-  const readSpec = async () => (await cluster.admin.find(PATHS.guard))?.spec;
-  await expect.poll(readSpec).toEqual({ mode: 'Enforce' });
-  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
-});
-
 test.for([
   ['spec.mode', { mode: 'Off' }, 'supported values: "Enforce", "Warn", "Audit", "Disabled"'],
   ['spec.holdSuperseded', { holdSuperseded: 'soon' }, 'it must be a duration such as'],

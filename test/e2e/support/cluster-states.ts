@@ -1,4 +1,3 @@
-import type { RenderedContent } from '../../support/rendered-configs.ts';
 import { buildState, getState, listContents } from '../../diagnosis/states.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { expectStatus } from '../control-plane/kube-client.ts';
@@ -92,9 +91,4 @@ export async function whileNodesRecover<Result>(
   };
   const [result] = await Promise.all([step.finally(() => ended.abort()), recover()]);
   return result;
-}
-
-/** The file of a config on the disk of a node. */
-export function toDiskFile({ name, spec }: RenderedContent): string {
-  return JSON.stringify({ metadata: { name }, spec });
 }

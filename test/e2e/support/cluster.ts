@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { LastDenial } from '../../../src/status/status-writer.ts';
+import { operatorAnnotations, roleLabels } from '../../support/operator-objects.ts';
 import type { ApiServer } from '../control-plane/api-server.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { type AuditedVerdict, auditedVerdicts, type AuditEvent } from './audit-log.ts';
-import { MCO, nodePatch, operatorAnnotations, PATHS, renderedName } from './objects.ts';
+import { MCO, nodePatch, PATHS, renderedName } from './objects.ts';
 import type { GuardStatus } from '../../../src/status/guard-status.ts';
 
 type Query = Readonly<Record<string, string>>;
@@ -99,7 +100,7 @@ export class Cluster {
         labels: {
           'kubernetes.io/hostname': name,
           'kubernetes.io/os': 'linux',
-          [`node-role.kubernetes.io/${role}`]: '',
+          ...roleLabels(role),
         },
         annotations: {
           'k8s.ovn.org/node-subnets': '{"default":["10.131.0.0/23"]}',
@@ -126,7 +127,7 @@ export class Cluster {
       spec: {
         configuration: spec && { name: spec },
         machineConfigSelector: { matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: ['worker', name] }] },
-        nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+        nodeSelector: { matchLabels: roleLabels(name) },
         paused: false,
       },
     });
@@ -181,7 +182,7 @@ export class Cluster {
   async expectDenied(config: string, referrers: readonly Referrer[]) {
     const response = await this.delete(config);
     const { reason, message = '' } = statusOf(response);
-    expect([response.status, reason]).toEqual([403, 'Forbidden']);
+    expect({ status: response.status, reason }).toEqual({ status: 403, reason: 'Forbidden' });
     expect(message).toContain(`${DENIAL}${config} is in use`);
     expect(await this.exists(config)).toBe(true);
     const denied = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };

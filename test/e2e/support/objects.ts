@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { operatorAnnotations } from '../../support/operator-objects.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 
 export const MCO = 'machineconfiguration.openshift.io';
@@ -19,8 +20,6 @@ export const PATHS = {
   guard: '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster',
   /** The Lease of the replica that writes the status. */
   lease: '/apis/coordination.k8s.io/v1/namespaces/machineconfig-guard/leases/machineconfig-guard',
-  /** The ServiceMonitor of the guard. */
-  monitor: '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard',
   webhookConfigurations: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
   guardWebhook: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard',
 } as const;
@@ -36,12 +35,6 @@ export function renderedName(pool = 'worker') {
 /** The merge patch of a node by which the operator assigns a config, or the daemon reports its state. */
 export function nodePatch(values: object): object {
   return { metadata: { annotations: operatorAnnotations(values) } };
-}
-
-/** These values as annotations of the operator. */
-export function operatorAnnotations(values: object): Readonly<Record<string, string>> {
-  const entries = Object.entries(values) as [string, string][];
-  return Object.fromEntries(entries.map(([field, value]) => [`${MCO}/${field}`, value]));
 }
 
 /** The annotations of a node, those of the operator without their prefix. */

@@ -34,17 +34,6 @@ test.for<[kind: string, field: string, noun: string, refer: (config: string) => 
   expect(statusOf(response).message).toContain(`is in use by ${noun} ${name} (${field}).`);
 });
 
-test('says since when the only node that names the config is not Ready', async () => {
-  const config = await cluster.config();
-  const node = await cluster.node({ currentConfig: config });
-  const condition = { type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-11-19T08:00:00Z' };
-  await cluster.admin.patch(`${PATHS.nodes}/${node}/status`, { status: { conditions: [condition] } });
-
-  // Until a watch has delivered the node, a live read finds it.
-  const readMessage = async () => statusOf(await cluster.dryRun(config)).message;
-  await expect.poll(readMessage).toContain('Only a node that is NotReady since 2026-11-19T08:00:00Z names it.');
-});
-
 test('allows with a warning when only a finished build names it', async () => {
   const config = await cluster.config();
   const name = await cluster.build(config, 'Succeeded');

@@ -6,6 +6,7 @@ import { PassThrough, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { KeyPair } from '../../../src/certificates/key-pair.ts';
 import { listen } from '../../../src/serving/tls-server.ts';
+import { buildKubeconfig } from '../kubeconfig.ts';
 import { handleRequest } from './handle-request.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 
@@ -40,14 +41,7 @@ export class ApiServer {
   }
 
   createKubeconfig(): string {
-    const ca = Buffer.from(this.#options.ca).toString('base64');
-    const name = 'in-memory';
-    return JSON.stringify({
-      clusters: [{ name, cluster: { server: this.url, 'certificate-authority-data': ca } }],
-      users: [{ name, user: { token: randomUUID() } }],
-      contexts: [{ name, context: { cluster: name, user: name } }],
-      'current-context': name,
-    });
+    return buildKubeconfig(this.url, { token: randomUUID() }, { name: 'in-memory', ca: this.#options.ca });
   }
 
   /** Listens on a free port, and again on this port after {@link stop}. */

@@ -5,7 +5,7 @@ import { OperatorCluster } from '../operator-cluster.ts';
 import { openFollower } from './follow-check.ts';
 import { FoundingDeadlock } from './founding-deadlock.ts';
 import { Lab } from './lab.ts';
-import { type Scenario, SCENARIOS, type Step, UNCHANGED_BOOT_OBSTACLE } from './scenarios.ts';
+import { BOOTED, type Scenario, SCENARIOS, type Step, UNCHANGED_BOOT_OBSTACLE } from './scenarios.ts';
 
 const operator = await OperatorCluster.shared();
 const { controlPlane } = operator.installed;
@@ -32,7 +32,8 @@ async function runSteps(lab: Lab, steps: readonly Step[]): Promise<readonly stri
 
 /** Runs a scenario in a pool of its own, and prints when the node reported what. */
 async function expectScenario(scenario: Scenario, pool: string, daemon?: string): Promise<void> {
-  const { firstBoot, isXMissing, booted, steps, commands, byHand, followed, afterwards = [] } = scenario;
+  const { firstBoot, isXMissing, booted = BOOTED, steps = [], commands = [], byHand } = scenario;
+  const { followed = [], afterwards = [] } = scenario;
   const lab = await Lab.start(operator, api, { pool, firstBoot, isXMissing, daemon });
   const lines: string[] = [];
   try {

@@ -1,3 +1,4 @@
+import { REASONS } from '../../../support/daemon-reasons.ts';
 import { OPERATOR_VARIABLE, selectOperator } from '../operator-binaries.ts';
 import { BY_HAND } from './follow-check.ts';
 import { FILES, type FirstBoot, type Lab, type Row } from './lab.ts';
@@ -26,15 +27,15 @@ export interface Scenario {
   readonly firstBoot?: FirstBoot;
   /** X exists only on the disk of the machine, as after a bootstrap host that rendered it. */
   readonly isXMissing?: true;
-  /** The reports after the first boot. */
-  readonly booted: readonly Row[];
-  readonly steps: readonly Step[];
+  /** The reports after the first boot, if not {@link BOOTED}. */
+  readonly booted?: readonly Row[];
+  readonly steps?: readonly Step[];
   /** The commands of `check`, followed until it is fine. */
-  readonly commands: readonly string[];
+  readonly commands?: readonly string[];
   /** What a person does for an advice that no command can follow. */
   readonly byHand?: (lab: Lab) => Promise<unknown>;
   /** The reports while the advice is followed. */
-  readonly followed: readonly Row[];
+  readonly followed?: readonly Row[];
   /** After that. */
   readonly afterwards?: readonly Step[];
   /** The content of files at the end. Undefined: the file does not exist. */
@@ -56,39 +57,27 @@ const degraded = (reason: string, current: string, desired = current) => report(
 const REGISTERED = report('', '', '');
 
 /** The daemon first writes the annotations of the server, and compares nothing. */
-const BOOTED = [REGISTERED, done('X')];
+export const BOOTED = [REGISTERED, done('X')];
 const UPDATED = [done('X', 'Y'), working('X', 'Y'), done('Y')];
 
 const NO_NAME = `rendered-POOL-${'f'.repeat(32)}`;
 const FORCE_FILE = '/run/machine-config-daemon-force';
 
 /** A daemon that starts finds no config of this name. */
-function missingAtStart(config: string): string {
-  const notFound = `machineconfig.machineconfiguration.openshift.io "${config}" not found`;
-  return RELEASE === '4.15' ? notFound : `missing MachineConfig ${config}\n${notFound}`;
-}
+const missingAtStart = RELEASE === '4.15' ? REASONS.notFound : REASONS.missing;
 
 /** A daemon that runs finds no config of this name. */
 function missing(config: string): string {
   return RELEASE === '4.15' ? `prepping update: ${missingAtStart(config)}` : missingAtStart(config);
 }
 
-const MISMATCH = `content mismatch for file "${FILES.both}"`;
-const unexpected = (config: string, difference = MISMATCH) =>
-  `unexpected on-disk state validating against ${config}: ${difference}`;
+const MISMATCH = REASONS.fileChanged(FILES.both);
+const unexpected = (config: string) => REASONS.diskDiffers(config, FILES.both);
 
 /** Of a first boot with X, which is not in the API. */
-const BOOTSTRAP_CONFIG_MISSING =
-  RELEASE === '4.15'
-    ? missingAtStart('X')
-    : 'bootstrap generated MC X and in-cluster generated MC Y for this node do not match. Please check ' +
-      'machine-config-daemon logs or the on disk diff file located at /etc/machine-config-daemon/bootstrapconfigdiff';
-const UNCHANGED_BOOTSTRAP_CONFIG_MISSING =
-  RELEASE === '4.15'
-    ? missingAtStart('X')
-    : 'error fetching current config on disk during bootstrap: open /etc/machine-config-daemon/currentconfig: ' +
-      'no such file or directory, config: <nil>';
-const DESIRED_NOT_FOUND = "machineconfiguration.openshift.io/desiredConfig annotation not found on node 'NODE'";
+const BOOTSTRAP_CONFIG_MISSING = RELEASE === '4.15' ? missingAtStart('X') : REASONS.bootstrapMismatch('X', 'Y');
+const UNCHANGED_BOOTSTRAP_CONFIG_MISSING = RELEASE === '4.15' ? missingAtStart('X') : REASONS.bootstrapDiskUnread;
+const DESIRED_NOT_FOUND = REASONS.desiredAbsent('NODE');
 
 const ANNOTATE = 'oc annotate node NODE --overwrite';
 const nameDesired = (config: string) => `machineconfiguration.openshift.io/desiredConfig=${config}`;
@@ -104,6 +93,14 @@ const PAUSE = step('a person pauses the pool', (lab) => lab.pause());
 const UNPAUSE = step('a person unpauses the pool', (lab) => lab.unpause(), ...UPDATED);
 const RENDER = step('a source changes', (lab) => lab.render('Y'));
 const DELETE_X = step('a person deletes X', (lab) => lab.deleteConfig('X'));
+const startDaemon = (...rows: readonly Row[]) =>
+  step('the daemon starts again', (lab) => lab.machine.killDaemon(), ...rows);
+const writeStatus = (...rows: readonly Row[]) =>
+  step('the kubelet writes its status', (lab) => lab.machine.heartbeat(), ...rows);
+const BLOCK_DRAIN = step('a pod with a budget starts', (lab) => lab.blockDrain());
+const START_UPDATE = { ...RENDER, rows: UPDATED.slice(0, 2) };
+/** A paused pool gets Y, and X is gone. */
+const LOSE_X = [PAUSE, RENDER, DELETE_X];
 const NAME_Y = (lab: Lab) => lab.annotate({ currentConfig: 'Y', desiredConfig: 'Y' });
 const FORCE = (lab: Lab) => lab.machine.run('touch', FORCE_FILE);
 const CHANGE_FILE = step(
@@ -125,10 +122,6 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'other-image',
     title: 'boots with another image than the config has: changes to it, with one reboot',
     firstBoot: 'image',
-    booted: BOOTED,
-    steps: [],
-    commands: [],
-    followed: [],
     disk: DISK_OF_X,
     bootCount: 2,
   },
@@ -136,9 +129,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'rollout',
     title: 'a source changes: updates with one reboot, and names the new config when it is done',
     hasLongWaits: true,
-    booted: BOOTED,
-    steps: [{ ...RENDER, rows: UPDATED.slice(0, 2) }],
-    commands: [],
+    steps: [START_UPDATE],
     followed: UPDATED.slice(2),
     disk: DISK_OF_Y,
     bootCount: 3,
@@ -146,10 +137,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'paused',
     title: 'a source changes while the pool is paused: updates when it is unpaused',
-    booted: BOOTED,
     steps: [PAUSE, RENDER],
-    commands: [],
-    followed: [],
     afterwards: [UNPAUSE],
     disk: DISK_OF_Y,
     bootCount: 3,
@@ -157,9 +145,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'killed',
     title: 'the daemon is killed while it updates: continues',
-    booted: BOOTED,
-    steps: [{ ...RENDER, rows: UPDATED.slice(0, 2) }, step('the daemon is killed', (lab) => lab.machine.killDaemon())],
-    commands: [],
+    steps: [START_UPDATE, step('the daemon is killed', (lab) => lab.machine.killDaemon())],
     followed: UPDATED.slice(2),
     disk: DISK_OF_Y,
     bootCount: 3,
@@ -167,8 +153,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'blocked',
     title: 'a budget blocks the drain: waits in the state Working',
-    booted: BOOTED,
-    steps: [step('a pod with a budget starts', (lab) => lab.blockDrain()), { ...RENDER, rows: UPDATED.slice(0, 2) }],
+    steps: [BLOCK_DRAIN, START_UPDATE],
     commands: [BY_HAND],
     byHand: (lab) => lab.unblockDrain(),
     followed: UPDATED.slice(2),
@@ -178,7 +163,6 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'cordoned',
     title: 'a cordoned node: the operator does not update it',
-    booted: BOOTED,
     steps: [step('a person cordons the node', (lab) => lab.cordon()), RENDER],
     commands: ['oc adm uncordon NODE'],
     followed: UPDATED,
@@ -188,7 +172,6 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'not-ready',
     title: 'a kubelet stops: the operator does not update its node',
-    booted: BOOTED,
     steps: [step('the kubelet stops', (lab) => lab.machine.stopKubelet()), RENDER],
     commands: [BY_HAND],
     byHand: (lab) => lab.machine.heartbeat(),
@@ -199,12 +182,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'reverted',
     title: 'a source changes back while a budget blocks the drain: updates twice',
-    booted: BOOTED,
-    steps: [
-      step('a pod with a budget starts', (lab) => lab.blockDrain()),
-      { ...RENDER, rows: UPDATED.slice(0, 2) },
-      step('the source changes back', (lab) => lab.render('X')),
-    ],
+    steps: [BLOCK_DRAIN, START_UPDATE, step('the source changes back', (lab) => lab.render('X'))],
     commands: [BY_HAND],
     byHand: (lab) => lab.unblockDrain(),
     followed: [done('Y'), done('Y', 'X'), working('Y', 'X'), done('X')],
@@ -214,10 +192,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'pool-deleted',
     title: 'a person deletes the pool and changes a label: updates to the config of pool worker',
-    booted: BOOTED,
     steps: [step('a person deletes the pool, and changes a label', (lab) => lab.deletePool(), ...UPDATED)],
-    commands: [],
-    followed: [],
     disk: { [FILES.both]: undefined, [FILES.onlyX]: undefined, [FILES.onlyY]: undefined },
     bootCount: 3,
   },
@@ -226,13 +201,7 @@ export const SCENARIOS: readonly Scenario[] = [
     title: 'X is deleted: Degraded after the next change of the node, Done when it exists again',
     hasLongWaits: true,
     isShort: true,
-    booted: BOOTED,
-    steps: [
-      PAUSE,
-      RENDER,
-      DELETE_X,
-      step('the kubelet writes its status', (lab) => lab.machine.heartbeat(), degraded(missing('X'), 'X')),
-    ],
+    steps: [...LOSE_X, writeStatus(degraded(missing('X'), 'X'))],
     commands: RESTORE,
     followed: [done('X')],
     afterwards: [UNPAUSE],
@@ -242,13 +211,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'deleted-restarted',
     title: 'X is deleted and the daemon starts again: Degraded, Done when X exists again',
-    booted: BOOTED,
-    steps: [
-      PAUSE,
-      RENDER,
-      DELETE_X,
-      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missingAtStart('X'), 'X')),
-    ],
+    steps: [...LOSE_X, startDaemon(degraded(missingAtStart('X'), 'X'))],
     commands: RESTORE,
     followed: [done('X')],
     afterwards: [UNPAUSE],
@@ -258,15 +221,11 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'deleted-renamed',
     title: 'X is deleted, and the annotations are set to Y: its disk has X, so it updates from X to Y',
-    booted: BOOTED,
     steps: [
-      PAUSE,
-      RENDER,
-      DELETE_X,
-      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missingAtStart('X'), 'X')),
+      ...LOSE_X,
+      startDaemon(degraded(missingAtStart('X'), 'X')),
       step('a person sets the annotations to Y', NAME_Y, degraded(missingAtStart('X'), 'Y')),
     ],
-    commands: [],
     followed: [done('Y')],
     disk: DISK_OF_Y,
     bootCount: 3,
@@ -275,9 +234,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'renamed',
     title: 'the annotations are set to Y: its disk has X, so it updates from X to Y',
     isShort: true,
-    booted: BOOTED,
     steps: [PAUSE, RENDER, step('a person sets the annotations to Y', NAME_Y, done('Y'), working('Y'))],
-    commands: [],
     followed: [done('Y')],
     disk: DISK_OF_Y,
     bootCount: 3,
@@ -285,7 +242,6 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'no-such-config',
     title: 'its desired config does not exist: Degraded, Done when desiredConfig names X again',
-    booted: BOOTED,
     steps: [
       PAUSE,
       step(
@@ -303,7 +259,6 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'misspelled',
     title: 'the annotations are set to a misspelled name of Y: Degraded, updates when they name Y',
-    booted: BOOTED,
     steps: [
       PAUSE,
       RENDER,
@@ -326,7 +281,6 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'desired-removed',
     title:
       'desiredConfig is removed: Degraded with an empty name, and with another reason when the daemon starts again',
-    booted: BOOTED,
     steps: [
       PAUSE,
       step(
@@ -335,7 +289,7 @@ export const SCENARIOS: readonly Scenario[] = [
         done('X', ''),
         degraded(missing(''), 'X', ''),
       ),
-      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(DESIRED_NOT_FOUND, 'X', '')),
+      startDaemon(degraded(DESIRED_NOT_FOUND, 'X', '')),
     ],
     commands: [`${ANNOTATE} ${nameDesired('X')}`],
     followed: [degraded(DESIRED_NOT_FOUND, 'X'), done('X')],
@@ -346,13 +300,12 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'deleted-after-update',
     title: 'Y is deleted after an update from X: only one of the two files on the disk has Y',
     isShort: true,
-    booted: BOOTED,
     steps: [
       { ...RENDER, rows: UPDATED },
       PAUSE,
       step('the source changes back', (lab) => lab.render('X')),
       step('a person deletes Y', (lab) => lab.deleteConfig('Y')),
-      step('the kubelet writes its status', (lab) => lab.machine.heartbeat(), degraded(missing('Y'), 'Y')),
+      writeStatus(degraded(missing('Y'), 'Y')),
     ],
     commands: RESTORE.map((line) => line.replace(' X', ' Y')),
     followed: [done('Y')],
@@ -367,7 +320,6 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'cannot-render',
     title: 'its desired config is deleted, and the operator cannot render: Done with X when the pool names X',
-    booted: BOOTED,
     steps: [
       PAUSE,
       RENDER,
@@ -391,13 +343,10 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'reregistered',
     title: 'the node is deleted and registers again: Done with X after the daemon has started again',
-    booted: BOOTED,
     steps: [
       step('a person deletes the node', (lab) => lab.deleteNode()),
       step('the kubelet registers it again', (lab) => lab.machine.register(), REGISTERED),
-      step(
-        'the daemon starts again',
-        (lab) => lab.machine.killDaemon(),
+      startDaemon(
         // A running daemon notices the new node only if that changes again before the daemon ends.
         { ...degraded(missing(''), '', ''), isOptional: true },
         { ...report('', 'X', ''), isOptional: true },
@@ -405,7 +354,6 @@ export const SCENARIOS: readonly Scenario[] = [
         degraded(DESIRED_NOT_FOUND, 'X', ''),
       ),
     ],
-    commands: [],
     followed: [degraded(DESIRED_NOT_FOUND, 'X'), done('X')],
     disk: DISK_OF_X,
     bootCount: 2,
@@ -413,7 +361,6 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'drift',
     title: 'a file is changed: Degraded at once, Done without a reboot when it is put back',
-    booted: BOOTED,
     steps: [CHANGE_FILE],
     commands: [BY_HAND],
     byHand: PUT_BACK,
@@ -424,24 +371,16 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'forced',
     title: 'a file is changed and the force file exists: writes X again with one reboot',
-    booted: BOOTED,
     steps: [CHANGE_FILE, step('a person creates the force file', FORCE, done('X'))],
-    commands: [],
-    followed: [],
     disk: { ...DISK_OF_X, [FORCE_FILE]: undefined },
     bootCount: 3,
   },
   {
     name: 'kernel-argument',
     title: 'a kernel argument is removed: Degraded at the next start, whether the force file exists or not',
-    booted: BOOTED,
     steps: [
       step('a person removes a kernel argument', (lab) => lab.machine.run('rpm-ostree', 'kargs', '--delete=mcg-lab=1')),
-      step(
-        'the daemon starts again',
-        (lab) => lab.machine.killDaemon(),
-        degraded(unexpected('X', 'missing expected kernel arguments: [mcg-lab=1]'), 'X'),
-      ),
+      startDaemon(degraded(REASONS.kernelArguments('X', 'mcg-lab=1'), 'X')),
       { ...step('a person creates the force file', FORCE), failures: 3 },
     ],
     commands: ['oc debug node/NODE -- chroot /host rpm-ostree kargs --append=mcg-lab=1'],
@@ -452,15 +391,11 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'wrong-content',
     title: 'X is created with the content of Y: a running daemon installs it, and is Done',
-    booted: BOOTED,
     steps: [
-      PAUSE,
-      RENDER,
-      DELETE_X,
-      step('the kubelet writes its status', (lab) => lab.machine.heartbeat(), degraded(missing('X'), 'X')),
+      ...LOSE_X,
+      writeStatus(degraded(missing('X'), 'X')),
       step('a person creates X with the content of Y', (lab) => lab.createConfig('X', 'Y')),
     ],
-    commands: [],
     followed: [done('X')],
     disk: DISK_OF_Y,
     bootCount: 3,
@@ -468,12 +403,9 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'wrong-content-restarted',
     title: 'X is created with the content of Y: a daemon that starts compares it with the disk, and stays Degraded',
-    booted: BOOTED,
     steps: [
-      PAUSE,
-      RENDER,
-      DELETE_X,
-      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missingAtStart('X'), 'X')),
+      ...LOSE_X,
+      startDaemon(degraded(missingAtStart('X'), 'X')),
       {
         ...step(
           'a person creates X with the content of Y',
@@ -496,7 +428,6 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'compared-with-disk',
     title: 'its disk has a file of Y and the annotations name Y: it still compares the disk with X',
-    booted: BOOTED,
     steps: [
       PAUSE,
       RENDER,
@@ -521,7 +452,6 @@ export const SCENARIOS: readonly Scenario[] = [
     isShort: true,
     isXMissing: true,
     booted: [...BOOTED, degraded(BOOTSTRAP_CONFIG_MISSING, 'X')],
-    steps: [],
     commands: RESTORE,
     followed: [done('X')],
     afterwards: [UNPAUSE],
@@ -534,7 +464,6 @@ export const SCENARIOS: readonly Scenario[] = [
     firstBoot: 'nothing',
     isXMissing: true,
     booted: [...BOOTED, degraded(UNCHANGED_BOOTSTRAP_CONFIG_MISSING, 'X')],
-    steps: [],
     commands: RESTORE,
     followed: [done('X')],
     afterwards: [UNPAUSE],
@@ -555,7 +484,6 @@ export const SCENARIOS: readonly Scenario[] = [
         degraded(unexpected('Y'), 'Y'),
       ),
     ],
-    commands: [],
     followed: [done('Y')],
     disk: DISK_OF_Y_WITH_REST,
     bootCount: 3,
@@ -598,7 +526,6 @@ export const SCENARIOS: readonly Scenario[] = [
       ),
       step('a person creates the force file', FORCE),
     ],
-    commands: [],
     followed: [done('Y')],
     disk: { ...DISK_OF_Y_WITH_REST, [FORCE_FILE]: undefined },
     bootCount: 2,

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { NEW, OLD, startHealthyCluster } from './inspected-cluster.ts';
+import { usageError } from './run-program.ts';
+
+test.each<[command: string, args: readonly string[], sentence: string | RegExp]>([
+  ['serve', [], /: serve needs --tls-secret, or .* create the files with: machineconfig-guard certs/],
+  ['serve', ['--tls-cert-file', 'x', '--tls-secret', 'a/b'], "cannot be used with option '--tls-cert-file <file>'"],
+  ['serve', ['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
+  ['serve', ['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],
+  ['serve', ['--bind-address', 'localhost'], 'Must be an IPv4 or IPv6 address.\n'],
+  ['serve', ['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],
+  ['status', ['--contexts', ','], 'Must be all, or names separated by commas.\n'],
+  ['status', ['--contexts', 'all', '--context', 'a'], "cannot be used with option '--context <name>'\n"],
+  ['verify', ['--timeout', '5s'], '--timeout needs --wait; add --wait, or drop --timeout\n'],
+  ['who-uses', ['--request-timeout', '5x'], 'Must be a duration'],
+  ['who-uses', ['-n', 'a'], "unknown option '-n'"],
+  ['who-uses', ['--unused', NEW], '--unused takes no names; drop --unused, or drop the names\n'],
+  ['who-uses', [''], 'config name must not be empty\n'],
+  ['who-uses', ['worker-'], `"worker-" begins several names: ${OLD} and ${NEW}; add more characters\n`],
+])('%s with %j exits with 2', async (command, args, sentence) => {
+  const { run } = await startHealthyCluster();
+  expect(await run(command, ...args)).toEqual(usageError(sentence));
+});
