@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { DEFAULT_TIMING } from '../../../src/kube/reflector.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';
 import { createMetricsApp } from '../../../src/serving/metrics-app.ts';
-import { ScrapeAuthorizer } from '../../../src/serving/scrape-authorizer.ts';
+import { ALLOWED_TTL_MS, ScrapeAuthorizer } from '../../../src/serving/scrape-authorizer.ts';
 import { CODE_DESCRIPTIONS } from '../../../src/api/codes.ts';
 import { MODES } from '../../../src/api/settings.ts';
 import type { Expiry } from '../../../src/certificates/key-pair.ts';
@@ -93,6 +93,13 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
         // OpenShift's service CA, cert-manager and render.
         expect((configMap ?? secret)?.key).toBe(configMap === undefined ? 'ca.crt' : 'service-ca.crt');
       }
+    },
+  },
+  {
+    rule: 'the guard remembers the token of Prometheus until after the next scrape',
+    check: (installed) => {
+      for (const { spec } of listMonitors(installed))
+        expect(ALLOWED_TTL_MS).toBeGreaterThan(1_000 * toSeconds(spec.endpoints[0].interval));
     },
   },
   {

@@ -5,7 +5,7 @@ import { FLAG_LABEL_PREFIX } from '../../../src/install/profiles.ts';
 import { type KindVersion, KindCatalog } from '../../../src/manifests/schemas.ts';
 import { validateValue } from '../../../src/manifests/validate.ts';
 import { RENDER_OPTIONS, type RenderedObject, type RenderedSet } from '../rendered-sets.ts';
-import type { Relation } from './relation.ts';
+import type { Installed, Relation } from './relation.ts';
 
 /** Where objects outside of the guard's namespace must be. OpenShift reads them there. */
 const NAMESPACE_BY_KIND: Readonly<Record<string, string>> = {
@@ -27,31 +27,31 @@ const problemsByText = new Map<string, readonly string[]>();
 export const OBJECT_RELATIONS: readonly Relation[] = [
   {
     rule: 'the API servers that a set is for accept each object, and ignore none of its fields',
-    check: ({ sets }) => {
-      for (const { objects } of sets)
-        for (const object of objects)
-          expect({ object: describe(object), problems: findProblems(object) }).toMatchObject({ problems: [] });
-    },
+    check: (installed) => expect(findInObjects(installed, findProblems)).toEqual([]),
   },
   {
     rule: 'every object has the labels by which uninstall finds it, and the version',
-    check: ({ sets }) => {
-      for (const { objects } of sets)
-        for (const { metadata } of objects) {
-          for (const label of OWNER_LABELS) expect(metadata.labels?.[label]).toBe(INSTALLED_NAME);
-          expect(metadata.labels?.['app.kubernetes.io/version']).toMatch(/^\d+\.\d+\.\d+$/);
-        }
+    check: (installed) => {
+      const findWrongLabel = ({ metadata: { labels = {} } }: RenderedObject) => {
+        const hasVersion = /^\d+\.\d+\.\d+$/.test(labels['app.kubernetes.io/version'] ?? '');
+        return [
+          ...OWNER_LABELS.filter((label) => labels[label] !== INSTALLED_NAME),
+          ...(hasVersion ? [] : ['version']),
+        ];
+      };
+      expect(findInObjects(installed, findWrongLabel)).toEqual([]);
     },
   },
   {
     rule: 'every object is in the namespace of the guard, or where OpenShift and Kubernetes look for it',
-    check: ({ sets }) => {
-      for (const { objects } of sets)
-        for (const object of objects) {
-          const { kind, metadata } = object;
-          const expected = NAMESPACE_BY_KIND[kind] ?? NAMESPACE_BY_KIND[describe(object)] ?? INSTALLED_NAME;
-          expect(metadata.namespace).toBe(isNamespaced(object) ? expected : undefined);
-        }
+    check: (installed) => {
+      const findWrongNamespace = (object: RenderedObject) => {
+        const { kind, metadata } = object;
+        const wanted = NAMESPACE_BY_KIND[kind] ?? NAMESPACE_BY_KIND[describe(object)] ?? INSTALLED_NAME;
+        const expected = isNamespaced(object) ? wanted : undefined;
+        return metadata.namespace === expected ? [] : [`${metadata.namespace} instead of ${expected}`];
+      };
+      expect(findInObjects(installed, findWrongNamespace)).toEqual([]);
     },
   },
   {
@@ -80,14 +80,19 @@ export const OBJECT_RELATIONS: readonly Relation[] = [
   },
 ];
 
+/** One assertion for all objects, because there are hundreds. */
+function findInObjects({ sets }: Installed, find: (object: RenderedObject) => readonly string[]): readonly string[] {
+  return sets.flatMap(({ name, objects }) =>
+    objects.flatMap((object) => find(object).map((problem) => `${name}: ${describe(object)}: ${problem}`)),
+  );
+}
+
 function describe({ kind, metadata }: RenderedObject): string {
   return `${kind} ${metadata.name}`;
 }
 
 function findVersions({ apiVersion, kind }: RenderedObject): readonly KindVersion[] {
-  const versions = CATALOG.find(apiVersion, kind);
-  if (versions.length === 0) expect(UNKNOWN_KINDS).toContain(`${apiVersion} ${kind}`);
-  return versions;
+  return CATALOG.find(apiVersion, kind);
 }
 
 /** What the newest release rejects or ignores. */
@@ -96,6 +101,8 @@ function findProblems(object: RenderedObject): readonly string[] {
   const known = problemsByText.get(text);
   if (known !== undefined) return known;
   const newest = findVersions(object).at(-1);
+  const name = `${object.apiVersion} ${object.kind}`;
+  if (newest === undefined && !UNKNOWN_KINDS.has(name)) return [`${name} is unknown`];
   const { schema, isGo = false } = newest ?? { schema: {} };
   const problems = validateValue(object, schema, { isGo }).map(({ path, must }) => `${path.join('.')}: ${must}`);
   problemsByText.set(text, problems);

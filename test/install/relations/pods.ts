@@ -15,6 +15,10 @@ const PORT_NAMES = ['webhook', 'health', 'metrics'];
 const PORT_FLAGS = ['secure-port', 'health-port', 'metrics-port'];
 /** The type of the Secret that Prometheus presents. */
 const SERVICE_ACCOUNT_TOKEN = 'kubernetes.io/service-account-token';
+/** OpenShift's own, and the one that reads the ServiceMonitors of users. */
+const MONITORING = ['openshift-monitoring', 'openshift-user-workload-monitoring'].map((namespace) => {
+  return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } };
+});
 /** OpenShift gives this label to the source of all traffic from nodes. */
 const API_SERVERS = {
   namespaceSelector: { matchLabels: { 'policy-group.network.openshift.io/host-network': '' } },
@@ -71,7 +75,7 @@ export const POD_RELATIONS: readonly Relation[] = [
       const [webhook, metrics, ...others] = required(ingress);
       expect({ policyTypes, others }).toEqual({ policyTypes: ['Ingress'], others: [] });
       expect(webhook?.ports).toMatchObject([{ port: 'webhook' }]);
-      expect(metrics).toMatchObject({ ports: [{ port: 'metrics' }], from: [expect.anything(), expect.anything()] });
+      expect(metrics).toMatchObject({ ports: [{ port: 'metrics' }], from: MONITORING });
       if (!guard.name.includes('open-network')) expect(webhook).toMatchObject({ from: [API_SERVERS] });
     },
   },
