@@ -3,6 +3,7 @@ import { OBJECT_RELATIONS } from './objects.ts';
 import { SETTINGS_RELATIONS } from './settings.ts';
 import { MONITORING_RELATIONS } from './monitoring.ts';
 import { POD_RELATIONS } from './pods.ts';
+import { POLICY_ANSWERS } from './policy-answers.ts';
 import { POLICY_RELATIONS } from './policies.ts';
 import { RIGHT_RELATIONS } from './rights.ts';
 import type { Relation } from './relation.ts';
@@ -13,6 +14,7 @@ export const RELATIONS: readonly Relation[] = [
   ...MONITORING_RELATIONS,
   ...OBJECT_RELATIONS,
   ...POD_RELATIONS,
+  ...POLICY_ANSWERS,
   ...POLICY_RELATIONS,
   ...RIGHT_RELATIONS,
   ...SETTINGS_RELATIONS,
