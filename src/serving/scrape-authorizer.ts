@@ -16,7 +16,7 @@ interface AccessReviewStatus {
 const TOKEN_REVIEWS: Purpose = { name: 'token reviews', maxConnections: 4 };
 const REVIEW_TIMEOUT_MS = 5_000;
 /** Longer than the 30 s between scrapes. A revoked token still works for this time. */
-const ALLOWED_TTL_MS = 60_000;
+export const ALLOWED_TTL_MS = 60_000;
 const MAX_TOKENS = 256;
 /** Limits the requests that the new tokens of an address cause: this many at once, and one per interval. */
 const NEW_TOKEN_BURST = 10;

@@ -818,6 +818,31 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [W.A],
     problems: [],
   },
+  'a cordoned node that the daemon updates': {
+    source: 'own: the operator uncordons a node after its update',
+    nodes: {
+      'worker-0': { ...both(W.A), state: 'Working', cordon: { manager: 'kubectl-cordon', minutesAgo: 600 } },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'a cordoned node whose update has failed': {
+    source: 'own: its daemon tries again',
+    nodes: {
+      'worker-0': {
+        ...both(W.A),
+        state: 'Degraded',
+        reason: 'a reason',
+        cordon: { manager: 'kubectl-cordon', minutesAgo: 600 },
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 1] } },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded?'],
+  },
   'a node that reboots': {
     source: 'own',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', notReady: { minutesAgo: 5 } } },

@@ -50,6 +50,18 @@ test('one of several replicas holds the Lease, and keeps it', async () => {
   }
 });
 
+test('the Lease says its duration in seconds, and its times in microseconds', async () => {
+  runReplica('a');
+  await pass(0);
+  const time: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  expect(cluster.get('leases', 'guard', 'ns')?.['spec']).toEqual({
+    holderIdentity: 'a',
+    leaseDurationSeconds: DURATION_MS / 1_000,
+    renewTime: time,
+    acquireTime: time,
+  });
+});
+
 test('a replica that stops releases the Lease, and another acquires it before it expires', async () => {
   const first = runReplica('a');
   await pass(0);

@@ -77,6 +77,17 @@ describe('as a process', () => {
     expect(serve.stdout() + serve.stderr()).not.toMatch(/Bearer|PRIVATE KEY/);
   });
 
+  test('creates the settings and the Lease that its flags describe', async () => {
+    const { cluster } = inspected;
+    const serve = startServe({ '--initial-mode': 'Audit', '--initial-hold': '24h', '--namespace': 'elsewhere' });
+    await expect
+      .poll(() => cluster.get('machineconfigguards', 'cluster')?.['spec'])
+      .toEqual({ mode: 'Audit', holdSuperseded: '24h' });
+    await expect.poll(() => cluster.get('leases', 'machineconfig-guard', 'elsewhere')).toBeDefined();
+    serve.child.kill('SIGTERM');
+    expect((await serve.outcome).exitCode).toBe(0);
+  });
+
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const { port } = new URL(inspected.cluster.url);
     const { exitCode, stderr } = await startServe({ '--secure-port': port }).outcome;

@@ -4,11 +4,36 @@ import { expect } from 'vitest';
 import { DEFAULT_TIMING } from '../../../src/kube/reflector.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';
 import { createMetricsApp } from '../../../src/serving/metrics-app.ts';
-import { ScrapeAuthorizer } from '../../../src/serving/scrape-authorizer.ts';
-import { readFile } from '../../docs/pages.ts';
+import { ALLOWED_TTL_MS, ScrapeAuthorizer } from '../../../src/serving/scrape-authorizer.ts';
+import { CODE_DESCRIPTIONS } from '../../../src/api/codes.ts';
+import { MODES } from '../../../src/api/settings.ts';
+import type { Expiry } from '../../../src/certificates/key-pair.ts';
+import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
+import type { Outcome } from '../../../src/review/verdict.ts';
+import { findAll, readTableRows } from '../../docs/pages.ts';
 import { memoryLog } from '../../support/log.ts';
-import { DASHBOARD } from '../rendered-sets.ts';
-import { type Installed, type Relation, required } from './relation.ts';
+import { type Installed, type Relation, required, sendOnce } from './relation.ts';
+
+const PAGE_ROWS = readTableRows('docs/monitoring.md');
+/** A test compares this page with what the guard exports. */
+const METRIC_NAMES = new Set(
+  PAGE_ROWS.filter(([name]) => name?.startsWith('`')).map(([name = '', type]) => {
+    return name.replaceAll('`', '') + (type === 'histogram' ? '_bucket' : '');
+  }),
+);
+const LABEL_VALUES = [
+  ...Object.keys(CODE_DESCRIPTIONS).map((code) => `code="${code}"`),
+  ...MODES.map((mode) => `mode="${mode}"`),
+  ...['true', 'false'].map((value) => `dry_run="${value}"`),
+  ...(['denied', 'allowed'] satisfies Outcome[]).map((verdict) => `verdict="${verdict}"`),
+  ...(['serving', 'authority'] satisfies Expiry['certificate'][]).map((each) => `certificate="${each}"`),
+];
+const UNITS: Readonly<Record<string, readonly [seconds: number, name: string]>> = {
+  s: [1, 's'],
+  m: [60, 'minutes'],
+  h: [3_600, 'h'],
+  d: [86_400, 'days'],
+};
 
 /** Of the ServiceMonitor and of the guard's Service. A set of monitoring has no Service. */
 const SERVICE_NAME = 'machineconfig-guard';
@@ -71,6 +96,13 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
     },
   },
   {
+    rule: 'the guard remembers the token of Prometheus until after the next scrape',
+    check: (installed) => {
+      for (const { spec } of listMonitors(installed))
+        expect(ALLOWED_TTL_MS).toBeGreaterThan(1_000 * toSeconds(spec.endpoints[0].interval));
+    },
+  },
+  {
     rule: 'one failed scrape, and the second after it, reset no alert',
     check: (installed) => {
       for (const { spec } of listMonitors(installed)) {
@@ -78,6 +110,85 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
         expect(spec.endpoints[0].interval).toBe(`${seconds}s`);
         expect(5 * 60).toBeGreaterThanOrEqual(3 * seconds);
       }
+    },
+  },
+  {
+    rule: 'each alert and panel reads metrics, and values of their labels, that the guard exports',
+    check: (installed) => {
+      const all = [...installed.panelExpressions, ...installed.alerts.map(({ expr }) => expr)];
+      for (const expr of all.filter((each) => !each.includes('apiserver_'))) {
+        expect(findAll(expr, /((?:mcguard|process)_\w+)/g).filter((name) => !METRIC_NAMES.has(name))).toEqual([]);
+        for (const [, label = '', , value = ''] of expr.matchAll(/(\w+)(!?=~?)"([^"]*)"/g)) {
+          if (label === 'job') continue;
+          for (const each of value.split('|'))
+            expect([expr, LABEL_VALUES]).toEqual([expr, expect.arrayContaining([`${label}="${each}"`])]);
+        }
+      }
+    },
+  },
+  {
+    // increase() and rate() need two samples, and one scrape may fail.
+    rule: 'each window contains three scrapes',
+    check: (installed) => {
+      const intervals = listMonitors(installed).map(({ spec }) => toSeconds(spec.endpoints[0].interval));
+      const all = [...installed.panelExpressions, ...installed.alerts.map(({ expr }) => expr)];
+      const windows = all.flatMap((expr) => findAll(expr, /\[(\w+)\]/g));
+      expect(windows.length).toBeGreaterThan(0);
+      for (const window of windows) expect(toSeconds(window)).toBeGreaterThanOrEqual(3 * Math.max(...intervals));
+    },
+  },
+  {
+    rule: 'the texts of each alert say the times of its expression',
+    check: ({ alerts }) => {
+      for (const { alert, expr, for: delay, annotations } of alerts) {
+        const text = Object.values(annotations).join(' ');
+        const isReported = annotations['description']?.includes('$value') === true;
+        const windows = [
+          ...findAll(expr, /increase\([^[]*\[(\w+)\]/g),
+          ...(isReported || delay === undefined ? [] : [delay]),
+        ];
+        const times = new Set(windows.filter((each) => each !== '1d' && each !== '3d'));
+        for (const time of times) expect([alert, text]).toEqual([alert, expect.stringContaining(spellTime(time))]);
+      }
+    },
+  },
+  {
+    rule: 'an alert waits less than a day, and longer than a failed scrape, before it tells somebody',
+    check: ({ alerts }) => {
+      for (const { alert, for: delay = '0s' } of alerts) {
+        const seconds = toSeconds(delay);
+        expect([alert, seconds === 0 || seconds >= 5 * 60]).toEqual([alert, true]);
+        expect([alert, seconds <= (alert === 'MachineConfigGuardNotEnforcing' ? 24 * 3_600 : 15 * 60)]).toEqual([
+          alert,
+          true,
+        ]);
+      }
+    },
+  },
+  {
+    rule: 'the alerts of the platform are about calls of the webhook that failed',
+    check: ({ alerts }) => {
+      const platform = alerts.filter(({ expr }) => expr.includes('apiserver_'));
+      expect(platform.length).toBeGreaterThan(0);
+      for (const { expr } of platform) {
+        const selectors = findAll(expr, /(apiserver_\w+\{[^}]*\})/g);
+        expect(new Set(selectors).size).toBe(1);
+        expect(selectors[0]).toMatch(
+          /^apiserver_admission_webhook_(?:fail_open_count\{name="(.*)"\}|rejection_count\{name="(.*)",error_type!="no_error"\})$/,
+        );
+        expect(selectors[0]).toContain(`name="${WEBHOOK_NAME}"`);
+        // The counter does not exist before its first event, which increase() misses.
+        expect(expr).toMatch(/^sum\(increase\(.*\[15m\]\)\) > 0 or sum\(\S+ unless \S+ offset 15m\) > 0$/);
+      }
+    },
+  },
+  {
+    rule: 'the end of a certificate is shown and compared as the time that is left',
+    check: (installed) => {
+      const all = [...installed.panelExpressions, ...installed.alerts.map(({ expr }) => expr)];
+      for (const expr of all.filter((each) => each.includes('_timestamp_seconds')))
+        for (const part of expr.split(' or '))
+          expect(part).toMatch(/^min by \(certificate\) \(.*\) - time\(\)(?: < [\d *]+)?$/);
     },
   },
   {
@@ -90,13 +201,7 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
   },
   {
     rule: 'every quantile of the dashboard is of buckets, and its job is the one of the Service',
-    check: () => {
-      const { rows } = JSON.parse(readFile(DASHBOARD)) as {
-        readonly rows: readonly { readonly panels: readonly { readonly targets: readonly { expr: string }[] }[] }[];
-      };
-      const expressions = rows
-        .flatMap(({ panels }) => panels.flatMap(({ targets }) => targets))
-        .map(({ expr }) => expr);
+    check: ({ panelExpressions: expressions }) => {
       const quantiles = expressions.filter((expr) => expr.includes('quantile'));
       expect(quantiles.length).toBeGreaterThan(0);
       for (const expr of quantiles)
@@ -114,6 +219,17 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
   },
 ];
 
+/** Seconds of a duration with one unit. */
+function toSeconds(duration: string): number {
+  const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(duration) ?? [];
+  return Number(count) * (UNITS[unit]?.[0] ?? Number.NaN);
+}
+
+/** As the texts of the alerts spell a duration. */
+function spellTime(duration: string): string {
+  return `${Number.parseInt(duration, 10)} ${UNITS[duration.slice(-1)]?.[1]}`;
+}
+
 function listMonitors(installed: Installed) {
   const monitors = installed.list('ServiceMonitor');
   // Those of service-ca, of the generated certificates and of cert-manager, rendered and as overlays.
@@ -122,7 +238,7 @@ function listMonitors(installed: Installed) {
 }
 
 /** Scrapes with a token that the API server accepts. Returns what the guard asks about its owner, too. */
-async function scrape(path: string) {
+const scrape = sendOnce(async (path) => {
   const requests: ApiRequest[] = [];
   const json = async (apiRequest: ApiRequest): Promise<unknown> => {
     requests.push(apiRequest);
@@ -135,4 +251,4 @@ async function scrape(path: string) {
     readonly spec: { nonResourceAttributes: Record<string, string> };
   };
   return { status, access: spec };
-}
+});

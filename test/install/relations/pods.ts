@@ -8,20 +8,21 @@ import { parseQuantity } from '../../../src/manifests/formats.ts';
 import { createHealthServer } from '../../../src/serving/health-server.ts';
 import { DRAIN_TIMEOUT_MS } from '../../../src/serving/tls-server.ts';
 import { RELEASE_TIMEOUT_MS } from '../../../src/status/lease.ts';
-import { findAll, readFile } from '../../docs/pages.ts';
-import { type Relation, required } from './relation.ts';
+import { findAll } from '../../docs/pages.ts';
+import { type Relation, required, sendOnce } from './relation.ts';
 
 const PORT_NAMES = ['webhook', 'health', 'metrics'];
 const PORT_FLAGS = ['secure-port', 'health-port', 'metrics-port'];
 /** The type of the Secret that Prometheus presents. */
 const SERVICE_ACCOUNT_TOKEN = 'kubernetes.io/service-account-token';
+/** OpenShift's own, and the one that reads the ServiceMonitors of users. */
+const MONITORING = ['openshift-monitoring', 'openshift-user-workload-monitoring'].map((namespace) => {
+  return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } };
+});
 /** OpenShift gives this label to the source of all traffic from nodes. */
 const API_SERVERS = {
   namespaceSelector: { matchLabels: { 'policy-group.network.openshift.io/host-network': '' } },
 };
-const [LAST_STAGE = ''] = readFile('Containerfile')
-  .split(/^FROM /m)
-  .slice(-1);
 
 export const POD_RELATIONS: readonly Relation[] = [
   {
@@ -74,7 +75,7 @@ export const POD_RELATIONS: readonly Relation[] = [
       const [webhook, metrics, ...others] = required(ingress);
       expect({ policyTypes, others }).toEqual({ policyTypes: ['Ingress'], others: [] });
       expect(webhook?.ports).toMatchObject([{ port: 'webhook' }]);
-      expect(metrics).toMatchObject({ ports: [{ port: 'metrics' }], from: [expect.anything(), expect.anything()] });
+      expect(metrics).toMatchObject({ ports: [{ port: 'metrics' }], from: MONITORING });
       if (!guard.name.includes('open-network')) expect(webhook).toMatchObject({ from: [API_SERVERS] });
     },
   },
@@ -94,10 +95,10 @@ export const POD_RELATIONS: readonly Relation[] = [
   },
   {
     rule: 'the image runs `serve` on its default ports',
-    check: () => {
-      const [ports = ''] = findAll(LAST_STAGE, /^EXPOSE (.*)$/gm);
+    check: (installed) => {
+      const [ports = ''] = installed.listArguments('EXPOSE');
       expect(ports.split(' ').map(Number)).toEqual(PORT_FLAGS.map(getServeDefault));
-      expect(findAll(LAST_STAGE, /^CMD (.*)$/gm)).toEqual(['["serve"]']);
+      expect(installed.listArguments('CMD')).toEqual(['["serve"]']);
     },
   },
   {
@@ -110,7 +111,7 @@ export const POD_RELATIONS: readonly Relation[] = [
   },
   {
     rule: 'the user of the image is not root',
-    check: () => expect(findAll(LAST_STAGE, /^USER (.*)$/gm)).toEqual([expect.stringMatching(/^[1-9]\d*$/)]),
+    check: (installed) => expect(installed.listArguments('USER')).toEqual([expect.stringMatching(/^[1-9]\d*$/)]),
   },
   {
     rule: 'the pods need no more than the security level "restricted", except for the network of the host',
@@ -157,11 +158,14 @@ export const POD_RELATIONS: readonly Relation[] = [
   },
   {
     rule: 'the limit of memory is twice the heap of the image, and the request is not above it',
-    checkGuard: ({ container: { resources } }) => {
-      const [heap] = findAll(LAST_STAGE, /--max-old-space-size=(\d+)/g);
-      const limit = required(parseQuantity(required(resources?.limits?.['memory'])));
-      expect(limit).toBeGreaterThanOrEqual(2 * Number(heap) * 2 ** 20);
-      expect(parseQuantity(required(resources?.requests?.['memory']))).toBeLessThanOrEqual(limit);
+    check: (installed) => {
+      const [heap] = findAll(installed.listArguments('ENV').join('\n'), /--max-old-space-size=(\d+)/g);
+      for (const { container } of installed.guards) {
+        const { limits, requests } = required(container.resources);
+        const limit = required(parseQuantity(required(limits?.['memory'])));
+        expect(limit).toBeGreaterThanOrEqual(2 * Number(heap) * 2 ** 20);
+        expect(parseQuantity(required(requests?.['memory']))).toBeLessThanOrEqual(limit);
+      }
     },
   },
   {
@@ -219,6 +223,49 @@ export const POD_RELATIONS: readonly Relation[] = [
     },
   },
   {
+    // Without a toleration, Kubernetes adds one of 300 s (DefaultTolerationSeconds).
+    rule: 'a pod leaves an unreachable node earlier than other pods, and not at each short outage',
+    checkGuard: ({ pod: { tolerations = [] } }) => {
+      for (const key of ['node.kubernetes.io/unreachable', 'node.kubernetes.io/not-ready']) {
+        const toleration = tolerations.find((each) => each.key === key);
+        expect(toleration).toMatchObject({ operator: 'Exists', effect: 'NoExecute' });
+        expect(toleration?.tolerationSeconds).toBeGreaterThanOrEqual(60);
+        expect(toleration?.tolerationSeconds).toBeLessThan(300);
+      }
+    },
+  },
+  {
+    rule: 'no default of the cluster keeps the pods off the control plane, or off its reserved processors',
+    checkGuard: (guard) => {
+      const { annotations } = guard.get('Namespace').metadata;
+      expect(annotations).toMatchObject({ 'openshift.io/node-selector': '' });
+      const { metadata } = required(guard.get('Deployment').spec).template;
+      // Workload partitioning wants both annotations (openshift/enhancements, workload-partitioning).
+      const workload = required(annotations?.['workload.openshift.io/allowed']);
+      const effect = required(metadata?.annotations?.[`target.workload.openshift.io/${workload}`]);
+      expect(JSON.parse(effect)).toEqual({ effect: 'PreferredDuringScheduling' });
+    },
+  },
+  {
+    // A list of the API server arrives in parts of at most 16 KiB. By default, glibc returns only 128 KiB and more.
+    rule: 'the image returns the large buffers of a flood to the system, and keeps those of the parts of a list',
+    check: (installed) => {
+      const environment = installed.listArguments('ENV').map((each) => each.split('=') as [string, string]);
+      const threshold = Number(new Map(environment).get('MALLOC_MMAP_THRESHOLD_'));
+      expect(threshold).toBeGreaterThan(16 * 1024);
+      expect(threshold).toBeLessThan(128 * 1024);
+    },
+  },
+  {
+    rule: 'the image runs the program that it contains, for production',
+    check: (installed) => {
+      const [program = ''] = installed.listArguments('ENTRYPOINT').map((each) => (JSON.parse(each) as [string])[0]);
+      expect(installed.listArguments('COPY').join('\n')).toContain(`/build/dist/machineconfig-guard.cjs ${program}`);
+      // Otherwise express would answer with the stack of an error.
+      expect(installed.listArguments('ENV')).toContain('NODE_ENV=production');
+    },
+  },
+  {
     rule: 'the Secret of the flag --tls-secret is in the set, and only then',
     checkGuard: (guard) => {
       const [namespace, name] = AUTHORITY_SECRET_PATH.split('/').filter((part) => part.startsWith('machine'));
@@ -256,8 +303,12 @@ function getServeDefault(flag: string): unknown {
 async function probeUnready(probe: V1Probe | undefined): Promise<number> {
   const { path = '', port, scheme } = required(probe?.httpGet);
   expect({ port, scheme }).toEqual({ port: 'health', scheme: 'HTTP' });
-  return (await request(createHealthServer(() => 'nodes not listed yet')).get(path)).status;
+  return await getStatus(path);
 }
+
+const getStatus = sendOnce(
+  async (path) => (await request(createHealthServer(() => 'nodes not listed yet')).get(path)).status,
+);
 
 function secondsUntilFailure(probe: V1Probe | undefined): number {
   return required(probe?.periodSeconds) * required(probe?.failureThreshold);

@@ -3,6 +3,7 @@ import type {
   V1ClusterRoleBinding,
   V1ConfigMap,
   V1Container,
+  V1CustomResourceDefinition,
   V1Deployment,
   V1FlowSchema,
   V1Namespace,
@@ -19,12 +20,15 @@ import type {
   V1ValidatingWebhook,
   V1ValidatingWebhookConfiguration,
 } from '@kubernetes/client-node';
-import { type RenderedObject, type RenderedSet } from '../rendered-sets.ts';
+import { findAll, readFile } from '../../docs/pages.ts';
+import { DASHBOARD, type RenderedObject, type RenderedSet } from '../rendered-sets.ts';
 
 interface Alert {
   readonly alert: string;
   readonly expr: string;
+  readonly for?: string;
   readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 interface AlertRules {
@@ -73,6 +77,7 @@ interface ObjectsByKind {
   readonly ClusterRole: V1ClusterRole;
   readonly ClusterRoleBinding: V1ClusterRoleBinding;
   readonly ConfigMap: V1ConfigMap;
+  readonly CustomResourceDefinition: V1CustomResourceDefinition;
   readonly Deployment: V1Deployment;
   readonly FlowSchema: V1FlowSchema;
   readonly Issuer: { readonly spec: object };
@@ -144,15 +149,39 @@ export class GuardSet {
   }
 }
 
+/** A dashboard of OpenShift's console. */
+interface Dashboard {
+  readonly rows: readonly {
+    readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+  }[];
+}
+
 /** Everything that is installed. */
 export class Installed {
   readonly sets: readonly RenderedSet[];
   readonly guards: readonly GuardSet[];
+  readonly dashboard: Dashboard;
+  /** Those of the image, without its build stage. */
+  readonly instructions: readonly string[];
 
   constructor(sets: readonly RenderedSet[]) {
     this.sets = sets;
     const withGuard = sets.filter(({ objects }) => objects.some(({ kind }) => kind === 'Deployment'));
     this.guards = withGuard.map((set) => new GuardSet(set));
+    this.dashboard = JSON.parse(readFile(DASHBOARD)) as Dashboard;
+    this.instructions = listInstructions();
+  }
+
+  /** The expressions of all panels. */
+  get panelExpressions(): readonly string[] {
+    const panels = this.dashboard.rows.flatMap((row) => row.panels);
+    return panels.flatMap(({ targets }) => targets).map(({ expr }) => expr);
+  }
+
+  /** The arguments of the instructions of the image with a keyword, such as `USER`. */
+  listArguments(keyword: string): readonly string[] {
+    const start = `${keyword} `;
+    return this.instructions.filter((each) => each.startsWith(start)).map((each) => each.slice(start.length));
   }
 
   /** All alerts, once for each set that has them. */
@@ -175,6 +204,14 @@ export class Installed {
   }
 }
 
+function listInstructions(): readonly string[] {
+  const [lastStage = ''] = readFile('Containerfile')
+    .split(/^(?=FROM )/m)
+    .slice(-1);
+  const lines = lastStage.replaceAll(/^#.*\n/gm, '').replaceAll(/ *\\\n */g, ' ');
+  return findAll(lines, /^(.+)$/gm);
+}
+
 function filterByKind<K extends Kind>(objects: readonly RenderedObject[], kind: K): readonly ObjectOf<K>[] {
   return objects.filter((object): object is ObjectOf<K> => object.kind === kind);
 }
@@ -183,4 +220,14 @@ function filterByKind<K extends Kind>(objects: readonly RenderedObject[], kind: 
 export function required<Value>(value: Value | null | undefined): Value {
   if (value === undefined || value === null) throw new Error('a field is absent');
   return value;
+}
+
+/** Returns a function that sends a request once for each path. The objects of all sets have few different ones. */
+export function sendOnce<Answer>(send: (path: string) => Promise<Answer>): (path: string) => Promise<Answer> {
+  const answers = new Map<string, Promise<Answer>>();
+  return async (path) => {
+    const answer = answers.get(path) ?? send(path);
+    answers.set(path, answer);
+    return await answer;
+  };
 }

@@ -1,6 +1,9 @@
 import { CERTIFICATE_RELATIONS } from './certificates.ts';
+import { OBJECT_RELATIONS } from './objects.ts';
+import { SETTINGS_RELATIONS } from './settings.ts';
 import { MONITORING_RELATIONS } from './monitoring.ts';
 import { POD_RELATIONS } from './pods.ts';
+import { POLICY_ANSWERS } from './policy-answers.ts';
 import { POLICY_RELATIONS } from './policies.ts';
 import { RIGHT_RELATIONS } from './rights.ts';
 import type { Relation } from './relation.ts';
@@ -9,8 +12,11 @@ import { WEBHOOK_RELATIONS } from './webhook.ts';
 export const RELATIONS: readonly Relation[] = [
   ...CERTIFICATE_RELATIONS,
   ...MONITORING_RELATIONS,
+  ...OBJECT_RELATIONS,
   ...POD_RELATIONS,
+  ...POLICY_ANSWERS,
   ...POLICY_RELATIONS,
   ...RIGHT_RELATIONS,
+  ...SETTINGS_RELATIONS,
   ...WEBHOOK_RELATIONS,
 ];

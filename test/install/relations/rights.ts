@@ -1,8 +1,11 @@
 import type { V1PolicyRule } from '@kubernetes/client-node';
 import { expect } from 'vitest';
+import { GUARDS_PATH } from '../../../src/api/paths.ts';
 import { formatRight, GUARD_RIGHTS } from './guard-rights.ts';
 import { type GuardSet, type Relation, required } from './relation.ts';
 
+/** Kubernetes and OpenShift add the rules of a role with such a label to their own. */
+const AGGREGATION = 'rbac.authorization.k8s.io/aggregate-to-';
 const OPENSHIFT_CONSTRAINTS = 'system:openshift:scc:';
 
 export const RIGHT_RELATIONS: readonly Relation[] = [
@@ -57,6 +60,34 @@ export const RIGHT_RELATIONS: readonly Relation[] = [
       for (const read of reads) expect(covered).toContain(read.replace(/\/[\w-]+/, ''));
       expect(covered.every((right) => /^(?:get|list|watch) /.test(right))).toBe(true);
       expect(required(rules?.nonResourceRules)).toEqual([{ verbs: ['get'], nonResourceURLs: ['/apis', '/apis/*'] }]);
+    },
+  },
+  {
+    // 900 and 9000 are those of kube-system-service-accounts and service-accounts (kubernetes,
+    // apiserver/pkg/apis/flowcontrol/bootstrap/default.go).
+    rule: 'the priority of API requests applies before that of all service accounts, and after those of Kubernetes',
+    checkGuard: (guard) => {
+      for (const { spec } of guard.list('FlowSchema')) {
+        expect(spec?.matchingPrecedence).toBeGreaterThan(900);
+        expect(spec?.matchingPrecedence).toBeLessThan(9_000);
+        expect(spec?.priorityLevelConfiguration).toEqual({ name: 'workload-high' });
+        expect(spec?.distinguisherMethod).toEqual({ type: 'ByUser' });
+      }
+    },
+  },
+  {
+    rule: 'everybody who may view the cluster may read the settings and the status, and change neither',
+    checkGuard: (guard) => {
+      const aggregated = guard.list('ClusterRole').filter(({ metadata }) => {
+        return Object.keys(metadata.labels ?? {}).some((label) => label.startsWith(AGGREGATION));
+      });
+      expect(aggregated).toHaveLength(1);
+      for (const role of ['view', 'cluster-reader'])
+        expect(aggregated[0]?.metadata.labels).toMatchObject({ [`${AGGREGATION}${role}`]: 'true' });
+      const [, , group = '', , resource = ''] = GUARDS_PATH.split('/');
+      expect(aggregated[0]?.rules).toEqual([
+        { apiGroups: [group], resources: [resource], verbs: ['get', 'list', 'watch'] },
+      ]);
     },
   },
 ];

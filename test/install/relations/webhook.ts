@@ -9,7 +9,7 @@ import { computeDeadlineMs, createAdmissionApp } from '../../../src/review/admis
 import { DEFAULT_SETTINGS } from '../../../src/api/settings.ts';
 import { memoryLog } from '../../support/log.ts';
 import { allowUnused, reviewBody } from '../../support/review.ts';
-import { type GuardSet, type Relation, required } from './relation.ts';
+import { type GuardSet, type Relation, required, sendOnce } from './relation.ts';
 
 const HASH = '0123456789abcdef'.repeat(2);
 const NAMES = [`rendered-worker-${HASH}`, 'rendered-x', '00-worker', 'not-rendered-x', '99-rendered-worker', 'render'];
@@ -125,7 +125,7 @@ function findIssuer(guard: GuardSet): string | undefined {
   return guard.flags.has('tls-secret') ? undefined : 'service-ca';
 }
 
-async function post(path: string): Promise<number> {
+const post = sendOnce(async (path) => {
   const app = createAdmissionApp({
     judge: { judge: allowUnused },
     settings: { settings: DEFAULT_SETTINGS },
@@ -134,4 +134,4 @@ async function post(path: string): Promise<number> {
     serving: { isDraining: false },
   });
   return (await request(app).post(path).send(reviewBody())).status;
-}
+});

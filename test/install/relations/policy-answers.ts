@@ -1,0 +1,247 @@
+import { expect } from 'vitest';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
+import { INSTALLED_NAME } from '../../../src/api/paths.ts';
+import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
+import { evaluatePolicy, type PolicyRequest } from './evaluate-policy.ts';
+import { type Installed, type Relation, required } from './relation.ts';
+
+const HASH = '0123456789abcdef'.repeat(2);
+const CONFIG = `rendered-worker-${HASH}`;
+const OTHER = `rendered-infra-${HASH}`;
+const OPERATOR = 'system:serviceaccount:openshift-machine-config-operator:machine-config-controller';
+const GUARD = `system:serviceaccount:${INSTALLED_NAME}:${INSTALLED_NAME}`;
+
+type Case = readonly [condition: string, request: PolicyRequest, answer: string];
+
+function toNode(current?: string, desired?: string) {
+  const annotations = {
+    ...(current !== undefined && { [`${MCO_GROUP}/currentConfig`]: current }),
+    ...(desired !== undefined && { [`${MCO_GROUP}/desiredConfig`]: desired }),
+  };
+  return { metadata: { name: 'node0', annotations } };
+}
+
+function toPool(spec?: string, status?: string, metadata: object = {}) {
+  return {
+    metadata: { name: 'worker', ...metadata },
+    ...(spec !== undefined && { spec: { configuration: { name: spec } } }),
+    ...(status !== undefined && { status: { configuration: { name: status } } }),
+  };
+}
+
+/** The deletion of a config, with one node or pool. */
+function deleteConfig(
+  params: object,
+  { name = CONFIG, reason }: { name?: string; reason?: string } = {},
+): PolicyRequest {
+  const annotations = reason === undefined ? {} : { [ALLOW_DELETION_ANNOTATION]: reason };
+  return { operation: 'DELETE', resource: 'machineconfigs', oldObject: { metadata: { name, annotations } }, params };
+}
+
+function update(
+  resource: 'nodes' | 'machineconfigpools',
+  oldObject: object,
+  object: object,
+  user = 'admin',
+): PolicyRequest {
+  return {
+    operation: 'UPDATE',
+    resource,
+    kind: resource === 'nodes' ? 'Node' : 'MachineConfigPool',
+    oldObject,
+    object,
+    user,
+  };
+}
+
+function annotate(operation: 'CREATE' | 'UPDATE', before: string, after: string, mayDelete = false): PolicyRequest {
+  const toObject = (reason: string) => {
+    return { metadata: { name: CONFIG, annotations: reason === '' ? {} : { [ALLOW_DELETION_ANNOTATION]: reason } } };
+  };
+  const old = operation === 'UPDATE' && { oldObject: toObject(before) };
+  return { operation, resource: 'machineconfigs', object: toObject(after), ...old, mayDelete };
+}
+
+function deleteWebhook(options: Partial<PolicyRequest> = {}, name = INSTALLED_NAME, reason = ''): PolicyRequest {
+  const oldObject = { metadata: { name, annotations: reason === '' ? {} : { [ALLOW_DELETION_ANNOTATION]: reason } } };
+  return { operation: 'DELETE', resource: 'validatingwebhookconfigurations', oldObject, ...options };
+}
+
+function createSettings(metadata: object, spec: object = { mode: 'Enforce' }, user = GUARD): PolicyRequest {
+  return {
+    operation: 'CREATE',
+    resource: 'machineconfigguards',
+    object: { metadata: { name: 'cluster', ...metadata }, spec },
+    user,
+  };
+}
+
+const deletePool = (machineCount?: number): PolicyRequest => {
+  const status = machineCount === undefined ? {} : { machineCount };
+  return { operation: 'DELETE', resource: 'machineconfigpools', oldObject: { ...toPool(), status } };
+};
+
+/** A relation for each policy: what it answers, with the start of the text of a denial. */
+const CASES: Readonly<Record<string, readonly Case[]>> = {
+  nodes: [
+    [
+      'currentConfig names the config',
+      deleteConfig(toNode(CONFIG, OTHER)),
+      `denied MCG_IN_USE: ${CONFIG} is in use by node node0 (currentConfig) `,
+    ],
+    [
+      'desiredConfig names the config',
+      deleteConfig(toNode(OTHER, CONFIG)),
+      `denied MCG_IN_USE: ${CONFIG} is in use by node node0 (desiredConfig) `,
+    ],
+    [
+      'both name the config',
+      deleteConfig(toNode(CONFIG, CONFIG)),
+      `denied MCG_IN_USE: ${CONFIG} is in use by node node0 (currentConfig, desiredConfig) `,
+    ],
+    ['no field names the config', deleteConfig(toNode(OTHER, OTHER)), 'allowed'],
+    ['a new node has no annotation', deleteConfig(toNode()), 'allowed'],
+    ['the config has a reason', deleteConfig(toNode(CONFIG), { reason: ' ticket 1 ' }), 'allowed'],
+    ['the reason is empty', deleteConfig(toNode(CONFIG), { reason: ' \u00A0\u200B' }), 'denied MCG_IN_USE: '],
+    ['the config is a source', deleteConfig(toNode('00-worker'), { name: '00-worker' }), 'unmatched'],
+  ],
+  pools: [
+    [
+      'the spec names the config',
+      deleteConfig(toPool(CONFIG, OTHER)),
+      `denied MCG_IN_USE: ${CONFIG} is in use by pool worker (spec) `,
+    ],
+    [
+      'the status names the config',
+      deleteConfig(toPool(OTHER, CONFIG)),
+      `denied MCG_IN_USE: ${CONFIG} is in use by pool worker (status) `,
+    ],
+    ['a new pool has neither', deleteConfig(toPool()), 'allowed'],
+    ['no field names the config', deleteConfig(toPool(OTHER, OTHER)), 'allowed'],
+    ['the pool is being deleted', deleteConfig(toPool(CONFIG, CONFIG, { deletionTimestamp: 'now' })), 'allowed'],
+    ['the config has a reason', deleteConfig(toPool(CONFIG), { reason: 'x' }), 'allowed'],
+    ['the config is a source', deleteConfig(toPool('00-worker'), { name: '00-worker' }), 'unmatched'],
+  ],
+  references: [
+    [
+      'a node gets a wrong name',
+      update('nodes', toNode(CONFIG), toNode('rendered-x')),
+      'denied MCG_UNKNOWN_CONFIG: node node0 (currentConfig) would name "rendered-x"',
+    ],
+    [
+      'a pool gets a wrong name',
+      update('machineconfigpools', toPool(CONFIG), toPool('00-worker')),
+      'denied MCG_UNKNOWN_CONFIG: pool worker (spec) would name "00-worker"',
+    ],
+    ['a node gets a config', update('nodes', toNode(CONFIG), toNode(CONFIG, OTHER)), 'allowed'],
+    ['a pool gets a config', update('machineconfigpools', toPool(CONFIG), toPool(OTHER)), 'allowed'],
+    ['a field is removed', update('nodes', toNode(CONFIG), toNode()), 'allowed'],
+    ['a wrong name was there before', update('nodes', toNode('x', CONFIG), toNode('x', OTHER)), 'allowed'],
+    ['nothing changes', update('nodes', toNode('x'), toNode('x')), 'unmatched'],
+    ['the operator writes', update('nodes', toNode(CONFIG), toNode('x'), OPERATOR), 'unmatched'],
+    ['a node is created', { ...update('nodes', toNode(), toNode('x')), operation: 'CREATE' }, 'unmatched'],
+  ],
+  overrides: [
+    ['a reason is set', annotate('UPDATE', '', 'x'), 'denied admin may not delete machineconfig '],
+    ['a reason changes', annotate('UPDATE', 'y', 'x'), 'denied admin may not delete machineconfig '],
+    ['a config is created with a reason', annotate('CREATE', '', 'x'), 'denied admin may not delete machineconfig '],
+    ['the user may delete the config', annotate('UPDATE', '', 'x', true), 'allowed'],
+    ['the reason stays', annotate('UPDATE', 'x', 'x'), 'unmatched'],
+    ['the reason is removed', annotate('UPDATE', 'x', ''), 'unmatched'],
+    ['a config is created without a reason', annotate('CREATE', '', ''), 'unmatched'],
+  ],
+  'pool-deletion': [
+    ['the pool has machines', deletePool(3), 'denied pool worker still has 3 machines. '],
+    ['the pool has no machine', deletePool(0), 'allowed'],
+    ['the pool has no status', deletePool(), 'allowed'],
+  ],
+  'webhook-deletion': [
+    ['there is no reason', deleteWebhook(), 'denied without its webhook configuration, the guard protects nothing. '],
+    ['there is a reason', deleteWebhook({}, INSTALLED_NAME, 'x'), 'allowed'],
+    ['it is a dry run', deleteWebhook({ isDryRun: true }), 'unmatched'],
+    ['it is another webhook', deleteWebhook({}, 'other'), 'unmatched'],
+    ['GitOps deletes it', deleteWebhook({ user: 'system:serviceaccount:openshift-gitops:x' }), 'unmatched'],
+    [
+      'a Policy deletes it',
+      deleteWebhook({ user: 'system:serviceaccount:open-cluster-management-agent-addon:x' }),
+      'unmatched',
+    ],
+  ],
+  settings: [
+    ['the guard creates the defaults', createSettings({}), 'allowed'],
+    [
+      'the guard creates another mode',
+      createSettings({}, { mode: 'Disabled' }),
+      'denied the guard may create only the MachineConfigGuard "cluster" ',
+    ],
+    [
+      'the guard creates another hold',
+      createSettings({}, { mode: 'Enforce', holdSuperseded: '0s' }),
+      'denied the guard may create only the MachineConfigGuard "cluster" ',
+    ],
+    [
+      'the guard creates another object',
+      createSettings({ name: 'other' }),
+      'denied the guard may create only the MachineConfigGuard "cluster" ',
+    ],
+    ...['finalizers', 'ownerReferences', 'labels', 'annotations'].map((field): Case => {
+      return [
+        `the guard adds ${field}`,
+        createSettings({ [field]: {} }),
+        'denied the guard may create only a MachineConfigGuard whose metadata ',
+      ];
+    }),
+    ['an administrator creates another mode', createSettings({}, { mode: 'Disabled' }, 'admin'), 'unmatched'],
+  ],
+};
+/** The audit annotation of a policy, for its first denial and its first allowed reason. */
+const DENIED_IN_USE = { denied: JSON.stringify({ name: CONFIG, code: 'MCG_IN_USE' }) };
+const OVERRIDDEN = { overridden: JSON.stringify({ name: CONFIG, code: 'MCG_OVERRIDDEN', reason: 'ticket 1' }) };
+
+export const POLICY_ANSWERS: readonly Relation[] = [
+  ...Object.entries(CASES).map(([name, cases]): Relation => {
+    return {
+      rule: `the policy ${name} answers as its cases say`,
+      check: (installed) => {
+        for (const policy of listPolicies(installed, name))
+          for (const [condition, request, expected] of cases) {
+            const { verdict, message } = evaluatePolicy(policy, request);
+            const answer = `${verdict} ${message}`.trim();
+            expect([condition, answer]).toEqual([condition, expect.stringMatching(toStart(expected))]);
+          }
+      },
+    };
+  }),
+  {
+    rule: 'the policies of the floor record a denial and an override as the guard does',
+    check: (installed) => {
+      for (const [name, params] of [
+        ['nodes', toNode(CONFIG)],
+        ['pools', toPool(CONFIG)],
+      ] as const)
+        for (const policy of listPolicies(installed, name)) {
+          expect(evaluatePolicy(policy, deleteConfig(params)).audit).toEqual(DENIED_IN_USE);
+          expect(evaluatePolicy(policy, deleteConfig(params, { reason: ' ticket  1\n' })).audit).toEqual(OVERRIDDEN);
+          expect(evaluatePolicy(policy, deleteConfig({ metadata: {} }, { reason: 'x' })).audit).toEqual({});
+        }
+    },
+  },
+];
+
+/** Those with the defaults of the settings. */
+function listPolicies(installed: Installed, name: string) {
+  const sets = installed.sets.filter((set) => !/--(?:mode|hold)=/.test(set.name));
+  const found = sets.flatMap(({ objects }) =>
+    objects.filter(({ kind, metadata }) => {
+      return kind === 'ValidatingAdmissionPolicy' && metadata.name === `${name}.machineconfig-guard.io`;
+    }),
+  );
+  expect(found.length).toBeGreaterThan(0);
+  const byText = new Map(found.map((policy) => [JSON.stringify((policy as { spec?: object }).spec), policy]));
+  return [...byText.values()].map((policy) => required(policy));
+}
+
+function toStart(text: string): RegExp {
+  const pattern = text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);
+  return new RegExp(text.startsWith('denied') ? `^${pattern}` : `^${pattern}$`);
+}
