@@ -48,7 +48,7 @@ export const OBJECT_RULES = {
     advice: 'move the file elsewhere',
   },
   ObjectList: {
-    severity: (_object, { installer }) => (installer === 'stream' ? 'warning' : 'error'),
+    severity: 'error',
     isFinal: true,
     find: ({ value }) => value['items'] !== undefined,
     message: 'cluster-bootstrap takes an object with items for a list, and rejects all manifests',
