@@ -105,6 +105,13 @@ const TOKEN_PATH = {
   to: `"${TOKEN_FOLDER}"`,
 };
 
+/** The loop translates equal templates once. */
+const TRANSPILE = {
+  file: 'pkg/controller/template/render.go',
+  from: 'ctrlcommon.TranspileCoreOSConfigToIgn(',
+  to: 'transpile(',
+};
+
 /**
  * The folder with `machine-config-controller`, `machine-config-server`, `machine-config-daemon`, `templates` and
  * `manifests` of a release: from the cache, or built with Go. The waits of the daemon are short.
@@ -130,8 +137,15 @@ export async function findUnchangedDaemon(release: OperatorRelease, log: Log): P
  */
 export async function findBootstrapLoop(release: OperatorRelease, log: Log): Promise<string> {
   const program = 'bootstrap-loop';
-  const text = readFileSync(join(import.meta.dirname, program, 'main.go'), 'utf8');
-  const selection = { programs: [program], files: { [`cmd/${program}/main.go`]: text } };
+  const read = (name: string): string => readFileSync(join(import.meta.dirname, program, name), 'utf8');
+  const selection = {
+    programs: [program],
+    edits: [TRANSPILE],
+    files: {
+      [`cmd/${program}/main.go`]: read('main.go'),
+      'pkg/controller/template/transpile.go': read('transpile.go'),
+    },
+  };
   return join(await findPrograms(release, selection, log), program);
 }
 
@@ -173,7 +187,7 @@ async function copySource(
     await writeFile(path, before + to + after);
   }
   for (const [file, text] of Object.entries(files)) {
-    await mkdir(dirname(join(directory, file)));
+    await mkdir(dirname(join(directory, file)), { recursive: true });
     await writeFile(join(directory, file), text);
   }
 }
