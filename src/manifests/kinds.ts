@@ -38,12 +38,18 @@ export const RENDER_INPUTS: ReadonlySet<string> = new Set([
   'performance.openshift.io PerformanceProfile',
 ]);
 
-/** The files from which the bootstrap host reads an object (cmd/machine-config-operator/bootstrap.go, 4.15 to 4.20). */
+/**
+ * The files from which the bootstrap host reads an object, by its type or its ID (cmd/machine-config-operator/bootstrap.go
+ * of 4.15 to 4.20).
+ */
 export const INSTALLER_FILES: Readonly<Record<string, string>> = {
   'config.openshift.io DNS': 'manifests/cluster-dns-02-config.yml',
   'config.openshift.io Infrastructure': 'manifests/cluster-infrastructure-02-config.yml',
   'config.openshift.io Network': 'manifests/cluster-network-02-config.yml',
   'config.openshift.io Proxy': 'manifests/cluster-proxy-01-config.yaml',
+  'v1/ConfigMap/openshift-config/user-ca-bundle': 'manifests/user-ca-bundle-config.yaml',
+  // MCO#5487.
+  'config.openshift.io CRIOCredentialProviderConfig': '/no such object',
 };
 
 /** Groups of clients, or of a hub that installs clusters. */
