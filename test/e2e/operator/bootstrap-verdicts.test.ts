@@ -33,7 +33,7 @@ const binaries = await findOperator(release, log);
 const templates = join(binaries, 'templates');
 const loop = new BootstrapLoop(await findBootstrapLoop(release, log));
 const controlPlane = await ControlPlane.start(await runBinaries());
-await controlPlane.installProjects('machine-config-operator', 'openshift-4.20-manifests');
+await controlPlane.installProjects('machine-config-operator', 'openshift-4.20-manifests', 'node-tuning', 'metal3');
 const { directory: parent } = controlPlane;
 const directories = fc.sample(manifestDirectory, { numRuns: END, seed: Number(seed) }).slice(FIRST);
 
