@@ -36,8 +36,8 @@ type result struct {
 func main() {
 	flags := flag.NewFlagSet("", flag.ExitOnError)
 	klog.InitFlags(flags)
-	// By default, klog writes an error also to the log of each lower severity.
-	for name, value := range map[string]string{"logtostderr": "false", "one_output": "true"} {
+	// By default, klog writes an error also to standard error and to the log of each lower severity.
+	for name, value := range map[string]string{"logtostderr": "false", "one_output": "true", "stderrthreshold": "FATAL"} {
 		if err := flags.Set(name, value); err != nil {
 			log.Fatal(err)
 		}
