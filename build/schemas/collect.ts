@@ -9,7 +9,9 @@ import {
   API,
   IGNITION,
   KUBERNETES,
+  METAL3,
   MONITORING,
+  NODE_TUNING,
   OLM,
   OPERATOR,
   RELEASES,
@@ -60,6 +62,9 @@ const IGNITION_VERSIONS = ['3.0', '3.1', '3.2', '3.3', '3.4', '3.5'];
 const MONITORING_FILES = ['podmonitors', 'prometheusrules', 'servicemonitors'].map(
   (name) => `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`,
 );
+const METAL3_FILES = ['baremetalhosts', 'hostfirmwaresettings'].map(
+  (name) => `config/base/crds/bases/metal3.io_${name}.yaml`,
+);
 const METADATA = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 /** An API server serves only these without a flag. */
 const SERVED_VERSION = /(?:^|\/)v\d+$|^flowcontrol\.\S+\/v1beta[23]$/;
@@ -109,9 +114,18 @@ async function collectRelease(release: ReleaseSources, kubelet: unknown): Promis
   if (!existsSync(join(api, 'machineconfiguration'))) folders.push(join(await downloadModule(OPERATOR), 'install'));
   const olm = await downloadModule(OLM);
   const monitoring = await downloadModule(MONITORING);
-  folders.push(join(olm, 'crds'), ...MONITORING_FILES.map((file) => join(monitoring, file)));
+  const nodeTuning = await downloadModule(NODE_TUNING);
+  const metal3 = await downloadModule(METAL3);
+  folders.push(
+    join(olm, 'crds'),
+    join(nodeTuning, 'manifests'),
+    ...MONITORING_FILES.map((file) => join(monitoring, file)),
+    ...METAL3_FILES.map((file) => join(metal3, file)),
+  );
   const definitions = (await runGo(['crds', ...folders])).map((line) => JSON.parse(line) as Definition);
-  const roots = [api, olm, monitoring, await downloadModule(OPERATOR)];
+  // A newer release can have more fields.
+  const old = [nodeTuning, metal3];
+  const roots = [api, olm, monitoring, ...old, await downloadModule(OPERATOR)];
   const toSource = (path: string): string => {
     const root = roots.find((each) => path.startsWith(each)) ?? '';
     return `${root.replace(/^.*\/pkg\/mod\//, '')} ${relative(root, path)}`;
@@ -125,7 +139,10 @@ async function collectRelease(release: ReleaseSources, kubelet: unknown): Promis
     const isSelfManaged = annotations[SELF_MANAGED] === 'true' || annotations[FEATURE_SET] === undefined;
     return isPayload && isSelfManaged && !isOkd && !IGNORED_CRD.test(path);
   });
-  const custom = served.flatMap((definition) => listVersions(definition, toSource(definition.path), kubelet));
+  const custom = served.flatMap((definition) => {
+    const isOpen = old.some((root) => definition.path.startsWith(root));
+    return listVersions(definition, toSource(definition.path), kubelet, isOpen);
+  });
   const names = new Set(custom.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
   const builtIn = listBuiltIn(swagger, release);
   const openapi = readJson(join(api, 'openapi/openapi.json')) as Swagger;
@@ -135,13 +152,14 @@ async function collectRelease(release: ReleaseSources, kubelet: unknown): Promis
   return [...custom, ...builtIn, ...aggregated];
 }
 
-function listVersions({ object }: Definition, source: string, kubelet: unknown): FoundKind[] {
+/** @param isOpen whether objects may have unknown fields */
+function listVersions({ object }: Definition, source: string, kubelet: unknown, isOpen: boolean): FoundKind[] {
   const { group, scope, names, versions } = object.spec;
   const featureSet = object.metadata.annotations?.[FEATURE_SET];
   return versions
     .filter((version) => version.served)
     .map((version) => {
-      const converted = convertSchema(version.schema.openAPIV3Schema, {}) as { properties?: Json };
+      const converted = convertSchema(version.schema.openAPIV3Schema, { isOpen }) as { properties?: Json };
       // The API server drops the status of a new object before it validates it.
       const { status: _status, ...properties } = converted.properties ?? {};
       const schema = { ...converted, properties: { ...properties, status: {} } };

@@ -7,6 +7,8 @@ interface Context {
   readonly resolve?: (reference: string) => Json;
   /** Whether a Go type decodes the objects, so that the API server does not apply the rest of the schema. */
   readonly isGo?: boolean;
+  /** Whether all objects keep unknown fields. */
+  readonly isOpen?: boolean;
   /** The references that are being converted. */
   readonly open?: readonly string[];
 }
@@ -78,7 +80,7 @@ export function convertSchema(schema: Json, context: Context): unknown {
     const kept = key === 'pattern' ? convertPattern(value as string) : convertValue(key, value, context);
     if (kept !== undefined) converted[key] = kept;
   }
-  addExtensions(schema, converted, context.isGo === true);
+  addExtensions(schema, converted, context);
   return Object.fromEntries(Object.entries(converted).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -118,7 +120,7 @@ function convertValue(key: string, value: unknown, context: Context): unknown {
   return value;
 }
 
-function addExtensions(schema: Json, converted: Record<string, unknown>, isGo: boolean): void {
+function addExtensions(schema: Json, converted: Record<string, unknown>, { isGo, isOpen }: Context): void {
   if (schema['x-kubernetes-int-or-string'] === true) {
     delete converted['anyOf'];
     converted['type'] = ['integer', 'string'];
@@ -129,12 +131,11 @@ function addExtensions(schema: Json, converted: Record<string, unknown>, isGo: b
   }
   const { type } = converted;
   const hasFields = schema['properties'] !== undefined || schema['additionalProperties'] !== undefined;
-  if (schema['x-kubernetes-preserve-unknown-fields'] === true || (type === 'object' && !hasFields)) {
-    converted['isOpen'] = true;
-  }
+  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  if (keepsUnknown || (type === 'object' && (isOpen === true || !hasFields))) converted['isOpen'] = true;
   if (schema['x-kubernetes-embedded-resource'] === true) converted['required'] = ['apiVersion', 'kind'];
   // Of built-in kinds, the API server only merges by these.
-  if (isGo) return;
+  if (isGo === true) return;
   if (schema['x-kubernetes-list-type'] === 'set') converted['uniqueItems'] = true;
   if (schema['x-kubernetes-list-type'] === 'map') converted['listKeys'] = schema['x-kubernetes-list-map-keys'];
   const rules = (schema['x-kubernetes-validations'] ?? []) as readonly Readonly<Record<string, unknown>>[];

@@ -32,6 +32,10 @@ export const IGNITION = 'github.com/coreos/ignition/v2@v2.24.0';
 export const OLM = 'github.com/operator-framework/api@v0.31.0';
 /** Of the kinds of the monitoring stack, which every release has. */
 export const MONITORING = 'github.com/prometheus-operator/prometheus-operator@v0.82.0';
+/** Of the kinds of the Node Tuning Operator, which every release has. The newest commit in the module proxy. */
+export const NODE_TUNING = 'github.com/openshift/cluster-node-tuning-operator@v0.0.0-20231225123609-e63d2c9626fe';
+/** Of the hosts of bare-metal clusters. The newest version in the module proxy. */
+export const METAL3 = 'github.com/metal3-io/baremetal-operator@v0.6.0';
 
 /** Kinds that openshift-apiserver and oauth-apiserver serve without a CRD, with their scopes. */
 export const AGGREGATED: Readonly<Record<string, 'Cluster' | 'Namespaced'>> = {

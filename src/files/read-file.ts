@@ -1,11 +1,10 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { explainError, explainErrors, FileError, formatPath } from './file-error.ts';
 
 /** Without O_NONBLOCK, the open of a named pipe waits for its writer. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
-const CHUNK_BYTES = 65_536;
 
 /**
  * Reads a regular file. A named pipe would block, and a device never ends.
@@ -29,26 +28,15 @@ export function readRegularFileSync(file: string, maxBytes: number): Buffer {
     try {
       const stats = fstatSync(descriptor);
       if (!stats.isFile()) throw createKindError(file, stats);
-      return readDescriptor(descriptor, formatPath(file), maxBytes);
+      // The files of /proc have no size.
+      const content = stats.size > maxBytes ? undefined : readFileSync(descriptor);
+      if (content === undefined || content.length > maxBytes) throw createSizeError(formatPath(file), maxBytes);
+      return content;
     } finally {
       closeSync(descriptor);
     }
   } catch (error) {
     throw explainError(file, error);
-  }
-}
-
-/** The size of a file can be wrong: it can grow meanwhile, and those of /proc have none. */
-function readDescriptor(descriptor: number, source: string, maxBytes: number): Buffer {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for (;;) {
-    const chunk = Buffer.alloc(CHUNK_BYTES);
-    const length = readSync(descriptor, chunk);
-    if (length === 0) return Buffer.concat(chunks, bytes);
-    chunks.push(chunk.subarray(0, length));
-    bytes += length;
-    if (bytes > maxBytes) throw createSizeError(source, maxBytes);
   }
 }
 

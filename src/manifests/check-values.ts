@@ -83,7 +83,6 @@ function findCode({ type }: ManifestObject, problem: FoundProblem): ValueCode {
   if (problem.type === 'duplicate') return 'DuplicateEntry';
   if (type === MACHINE_CONFIG && CONTENTS.test(path)) return 'InvalidContents';
   if (problem.must === 'be a text' && ['number', 'boolean'].includes(typeof problem.value)) return 'NotAString';
-  if (problem.path[0] === 'metadata' && typeof problem.value === 'string') return 'InvalidName';
   return 'InvalidValue';
 }
 

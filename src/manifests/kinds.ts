@@ -38,12 +38,18 @@ export const RENDER_INPUTS: ReadonlySet<string> = new Set([
   'performance.openshift.io PerformanceProfile',
 ]);
 
-/** The files from which the bootstrap host reads an object (cmd/machine-config-operator/bootstrap.go, 4.15 to 4.20). */
+/**
+ * The files from which the bootstrap host reads an object, by its type or its ID (cmd/machine-config-operator/bootstrap.go
+ * of 4.15 to 4.20).
+ */
 export const INSTALLER_FILES: Readonly<Record<string, string>> = {
   'config.openshift.io DNS': 'manifests/cluster-dns-02-config.yml',
   'config.openshift.io Infrastructure': 'manifests/cluster-infrastructure-02-config.yml',
   'config.openshift.io Network': 'manifests/cluster-network-02-config.yml',
   'config.openshift.io Proxy': 'manifests/cluster-proxy-01-config.yaml',
+  'v1/ConfigMap/openshift-config/user-ca-bundle': 'manifests/user-ca-bundle-config.yaml',
+  // MCO#5487.
+  'config.openshift.io CRIOCredentialProviderConfig': '/no such object',
 };
 
 /** Groups of clients, or of a hub that installs clusters. */
@@ -59,15 +65,15 @@ export const CLIENT_KINDS: ReadonlySet<string> = new Set([
 /** Groups of every new cluster whose kinds, or some of them, are not in the schemas. */
 export const UNLISTED_GROUPS = new RegExp(
   `^(?:${[
-    'operator\\.openshift|\\S+\\.operator\\.openshift|machine\\.openshift|autoscaling\\.openshift|tuned\\.openshift',
-    'performance\\.openshift|cloudcredential\\.openshift|quota\\.openshift|\\S+\\.cncf|metal3|\\S+\\.metal3',
+    'operator\\.openshift|\\S+\\.operator\\.openshift|machine\\.openshift|autoscaling\\.openshift',
+    'cloudcredential\\.openshift|quota\\.openshift|\\S+\\.cncf|metal3|\\S+\\.metal3',
     'snapshot\\.storage\\.k8s|\\S+\\.networking\\.k8s|migration\\.k8s|(?:\\S+\\.)?metrics\\.k8s',
     '(?:\\S+\\.)?cluster\\.x-k8s|olm\\.operatorframework|populator\\.storage\\.k8s|resource\\.k8s',
   ].join('|')})\\.io$|^(?:\\S+\\.coreos\\.com|k8s\\.ovn\\.org)$`,
 );
 /** Of these, the kinds in a namespace. */
 export const NAMESPACED_GROUPS =
-  /^(?:metal3\.io|tuned\.openshift\.io|cloudcredential\.openshift\.io|k8s\.cni\.cncf\.io|monitoring\.coreos\.com)$/;
+  /^(?:metal3\.io|cloudcredential\.openshift\.io|k8s\.cni\.cncf\.io|monitoring\.coreos\.com)$/;
 /** Groups of Kubernetes and OpenShift. Nobody else can define kinds in one of Kubernetes. */
 export const OWN_GROUP = /^(?:[a-z]*|.*\.(?:k8s|openshift)\.io)$/;
 

@@ -16,7 +16,6 @@ export type IgnoredCode =
   | 'ButaneFile'
   | 'DuplicateFileName'
   | 'EarlyDirectory'
-  | 'IgnoredDirectory'
   | 'IgnoredFile'
   | 'KustomizationFile'
   | 'MisplacedManifest';
@@ -137,7 +136,7 @@ function findIgnored(
     return 'AgentIgnoresFile';
   if (MANIFEST.test(name)) return undefined;
   if (name.startsWith('.')) return null;
-  if (entry.isDirectory()) return folder === '.' ? null : 'IgnoredDirectory';
+  if (entry.isDirectory()) return folder === '.' ? null : 'IgnoredFile';
   if (!entry.isFile()) return null;
   return BUTANE.test(name) ? 'ButaneFile' : 'IgnoredFile';
 }

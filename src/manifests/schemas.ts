@@ -90,28 +90,24 @@ export class KindCatalog {
     const key = `${apiVersion} ${kind}`;
     let versions = this.#versions.get(key);
     if (versions === undefined) {
-      const entries = (this.#lines.get(key) ?? []).map((line) => JSON.parse(line) as KindVersion);
-      versions = entries.map((entry) => ({ ...entry, schema: this.#link(entry.schema) }));
+      versions = (this.#lines.get(key) ?? []).map((line) => this.#parse(line));
       this.#versions.set(key, versions);
     }
     return versions;
   }
 
-  /** The schema with its shared parts instead of their names. */
-  #link(value: Schema): Schema {
-    const { $ref: name } = value as { readonly $ref?: string };
-    if (typeof name === 'string') return this.#findPart(name);
-    const link = (part: unknown): unknown => {
-      if (Array.isArray(part)) return part.map(link);
-      return isRecord(part) ? this.#link(part) : part;
-    };
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, link(part)]));
+  /** Parses a line, with the shared parts of its schema instead of their names. */
+  #parse(line: string): KindVersion {
+    return JSON.parse(line, (_key, value: unknown) => {
+      const { $ref: name } = isRecord(value) ? value : {};
+      return typeof name === 'string' ? this.#findPart(name) : value;
+    }) as KindVersion;
   }
 
   #findPart(name: string): Schema {
     const part = this.#parts.get(name);
     if (typeof part === 'object') return part;
-    const schema = this.#link((JSON.parse(part ?? '{}') as Pick<KindVersion, 'schema'>).schema);
+    const { schema } = this.#parse(part ?? '{}');
     this.#parts.set(name, schema);
     return schema;
   }

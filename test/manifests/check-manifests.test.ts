@@ -71,14 +71,27 @@ test("is fine for the guard's own manifests", async () => {
   expect(await check('--openshift-version', '4.18')).toMatchObject({ exitCode: 0, stdout });
 });
 
+async function checkStdin(text: string) {
+  const stdin = vi.spyOn(process, 'stdin', 'get');
+  onTestFinished(() => stdin.mockRestore());
+  stdin.mockReturnValue(Readable.from([Buffer.from(text)]) as typeof process.stdin);
+  return await runProgram(['check', 'manifests', '-']);
+}
+
 test.each(['', '\n', '# no resources\n', '---\n---\n', 'null\n'])(
   'rejects stdin without a manifest: %j',
   async (text) => {
-    const stdin = vi.spyOn(process, 'stdin', 'get');
-    onTestFinished(() => stdin.mockRestore());
-    stdin.mockReturnValue(Readable.from([Buffer.from(text)]) as typeof process.stdin);
     const sentence = 'stdin contains no manifests; did the program before the pipe fail?';
-    expect(await runProgram(['check', 'manifests', '-'])).toEqual(usageError(sentence));
+    expect(await checkStdin(text)).toEqual(usageError(sentence));
+  },
+);
+
+test.each(['[]', '[{apiVersion: v1, kind: ConfigMap, metadata: {name: Wrong_name}}]'])(
+  'is not fine for a List on stdin, whose items no program creates: %s',
+  async (items) => {
+    const stdout = expect.stringMatching(/^error .* List\n +ObjectList: [^]*\nNot fine: 1 error/) as string;
+    const text = `apiVersion: v1\nkind: List\nitems: ${items}\n`;
+    expect(await checkStdin(text)).toMatchObject({ exitCode: 1, stdout });
   },
 );
 

@@ -191,7 +191,7 @@ test('renders with what the directory says about the cluster, and says whether t
 test('prints the other findings if the operator ends in an unexpected way', async () => {
   vi.stubEnv('MCG_TEST_DAMAGED', '1');
   const { exitCode, stdout, stderr } = await check({ 'a.yaml': createConfig('99-a', 'none', 'karg-a') });
-  expect([exitCode, stdout]).toEqual([2, expect.stringContaining('NoPool: no pool has role none')]);
+  expect([exitCode, stdout]).toEqual([2, expect.stringContaining('NoPool: no pool selects it: it has role none')]);
   expect(stderr).toMatch(/master\.yaml/);
 });
 

@@ -238,7 +238,7 @@ test('puts errors first, and names the object, its line and what to do', async (
         '"etc/a": the bootstrap host fails',
       advice: 'correct the value',
     },
-    expect.objectContaining({ severity: 'warning', code: 'EmptyRole' }),
+    expect.objectContaining({ severity: 'warning', code: 'EmptyPool' }),
   ]);
 });
 

@@ -48,7 +48,7 @@ export const OBJECT_RULES = {
     advice: 'move the file elsewhere',
   },
   ObjectList: {
-    severity: (_object, { installer }) => (installer === 'stream' ? 'warning' : 'error'),
+    severity: 'error',
     isFinal: true,
     find: ({ value }) => value['items'] !== undefined,
     message: 'cluster-bootstrap takes an object with items for a list, and rejects all manifests',
@@ -99,16 +99,11 @@ export const OBJECT_RULES = {
     advice: 'add metadata.namespace',
   },
   MissingNamespace: {
-    severity: 'error',
-    find: (object, set) => !object.namespace.startsWith('openshift-') && findMissingNamespace(object, set),
-    message: (detail) => `nothing creates namespace ${detail}: the API rejects the object for ever`,
+    // Another release can create it.
+    severity: ({ namespace }) => (namespace.startsWith('openshift-') ? 'warning' : 'error'),
+    find: findMissingNamespace,
+    message: (detail) => `nothing is known to create namespace ${detail}: the API rejects the object until it exists`,
     advice: 'add the namespace',
-  },
-  NewNamespace: {
-    severity: 'warning',
-    find: (object, set) => object.namespace.startsWith('openshift-') && findMissingNamespace(object, set),
-    message: (detail) => `no release has created namespace ${detail} so far`,
-    advice: 'add it to the manifests',
   },
   DuplicateObject: {
     severity: (object, set) => (changesRenders(object, set) ? 'error' : 'warning'),
@@ -136,25 +131,11 @@ export const OBJECT_RULES = {
   },
   OnlyInCluster: {
     severity: 'warning',
-    find: ({ type, manifest: { fileName } }) => {
-      const file = INSTALLER_FILES[type];
+    find: ({ type, id, manifest: { fileName } }) => {
+      const file = INSTALLER_FILES[type] ?? INSTALLER_FILES[id];
       return file?.endsWith(`/${fileName}`) === false && file;
     },
     message: (detail) => `the bootstrap host reads ${detail} instead: the renders can differ`,
-    advice: 'create it after the install',
-  },
-  TrustBundle: {
-    severity: 'warning',
-    find: ({ id, manifest: { fileName } }) =>
-      id === 'v1/ConfigMap/openshift-config/user-ca-bundle' && fileName !== 'user-ca-bundle-config.yaml',
-    message: 'the bootstrap host reads manifests/user-ca-bundle-config.yaml instead: the renders can differ',
-    advice: 'set additionalTrustBundle in install-config.yaml, or create it after the install',
-  },
-  CredentialProvider: {
-    kinds: ['config.openshift.io CRIOCredentialProviderConfig'],
-    severity: 'warning',
-    find: () => true,
-    message: 'the bootstrap host reads no such object (MCO#5487): the renders can differ',
     advice: 'create it after the install',
   },
   MirrorRelease: {

@@ -25,22 +25,14 @@ const BASE_BYTES = 100_000;
 
 /** Rules about what the machine-config-operator renders, in the order in which they are applied. */
 export const OPERATOR_RULES = {
-  MissingRole: {
-    kinds: [MACHINE_CONFIG],
-    severity: 'warning',
-    isLoss: true,
-    find: ({ labels, name }, { findPools }) =>
-      !labels?.[ROLE_LABEL] && !RENDERED.test(name) && findPools(labels).length === 0,
-    message: 'no pool selects it without the label machineconfiguration.openshift.io/role',
-    advice: 'add the label',
-  },
   NoPool: {
     kinds: [MACHINE_CONFIG],
     severity: 'warning',
     isLoss: true,
-    find: ({ labels }, { findPools }) => findPools(labels).length === 0 && getRole(labels),
-    message: (role) => `no pool has ${role}`,
-    advice: 'correct the role, or add the pool',
+    find: ({ labels, name }, { findPools }) =>
+      findPools(labels).length === 0 && (getRole(labels) ?? (RENDERED.test(name) ? false : 'no role')),
+    message: (role) => `no pool selects it: it has ${role}`,
+    advice: 'correct the label machineconfiguration.openshift.io/role, or add the pool',
   },
   CopiedConfig: {
     kinds: [MACHINE_CONFIG],
@@ -103,13 +95,6 @@ export const OPERATOR_RULES = {
     message: 'OpenShift before 4.19: the operator does not read Ignition 3.5',
     advice: 'use 3.4.0',
   },
-  OldIgnitionRelease: {
-    kinds: [MACHINE_CONFIG],
-    severity: ifSelectedAnd(beforeRelease('4.14')),
-    find: ({ spec }) => /^3\.[34]\./.test(getIgnitionVersion(spec)),
-    message: 'OpenShift before 4.14: the operator reads Ignition only up to 3.2',
-    advice: 'use 3.2.0',
-  },
   KernelDevel: {
     kinds: [MACHINE_CONFIG],
     severity: ifSelected,
@@ -133,16 +118,10 @@ export const OPERATOR_RULES = {
   },
   EmptyPool: {
     kinds: [POOL],
-    severity: 'error',
-    find: ({ spec }, { configLabels }) => !configLabels.some((labels) => selects(spec, labels)),
-    message: 'the pool selects no MachineConfig: the bootstrap host fails',
-    advice: 'select the role worker, too',
-  },
-  EmptyRole: {
-    kinds: [POOL],
-    severity: 'warning',
+    severity: ({ spec }, { configLabels }) =>
+      configLabels.some((labels) => selects(spec, labels)) ? 'warning' : 'error',
     find: ({ spec }) => !ROLES.some((role) => selects(spec, { [ROLE_LABEL]: role })),
-    message: 'the pool selects no MachineConfig of master or worker',
+    message: 'the pool selects no MachineConfig of master or worker: without any, the bootstrap host fails',
     advice: 'select the role worker, too',
   },
   MultipleConfigs: {

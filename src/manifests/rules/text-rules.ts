@@ -31,17 +31,11 @@ export const FILE_RULES = {
     message: 'only the agent-based installer reads manifests now',
     advice: 'for others, first run create manifests',
   },
-  IgnoredDirectory: {
-    severity: 'warning',
-    isLoss: true,
-    message: 'no installer reads this directory',
-    advice: 'move its files one level up',
-  },
   IgnoredFile: {
     severity: 'warning',
     isLoss: true,
-    message: 'no installer reads this ending',
-    advice: 'end the name with .yaml, or move the file elsewhere',
+    message: 'no installer reads subdirectories and other endings than .yaml, .yml and .json',
+    advice: 'move or rename it',
   },
   KustomizationFile: {
     severity: 'warning',

@@ -21,11 +21,6 @@ export const VALUE_RULES = {
     message: (detail) => `${detail}: the bootstrap host fails`,
     advice: 'correct the value',
   },
-  InvalidName: {
-    severity: 'error',
-    message: (detail) => `${detail}: the API rejects the object for ever`,
-    advice: 'correct the name',
-  },
   InvalidValue: {
     severity: 'error',
     message: (detail) => `${detail}: the bootstrap of the cluster fails`,

@@ -22,7 +22,7 @@ const MISSED = ['IngressController: spec.replicas = -1', 'Config: apiVersion xim
 const { signal } = new AbortController();
 
 const controlPlane = await ControlPlane.start(await runBinaries());
-await controlPlane.installProjects('openshift-4.20-manifests', 'openshift-4.20-watched');
+await controlPlane.installProjects('openshift-4.20-manifests', 'openshift-4.20-watched', 'node-tuning', 'metal3');
 const { admin } = controlPlane.apiServer;
 
 const OBJECTS = parseAllDocuments(readFileSync(path.join(import.meta.dirname, 'kinds.yaml'), 'utf8')).map(

@@ -1,13 +1,17 @@
 import { copyFile, cp, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
+import { type ProgramResult, runProgram } from '../../../src/rendered-config/operator/run-program.ts';
 import { writeFiles as write } from '../../cli/temporary-directory.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Pool } from '../support/cluster.ts';
-import { runOk } from '../support/process.ts';
+import type { BootstrapRun, RunBootstrap } from './bootstrap-loop.ts';
 import type { IgnitionConfig } from './machines/ignition.ts';
 import { startMachineConfigServer } from './machine-config-server.ts';
 import { findOperatorObject, RELEASE_VERSION } from './operator-objects.ts';
+
+/** For a busy machine. */
+const TIMEOUT_MS = 300_000;
 
 /** The clusters of the tests have it. */
 export const DIGEST_MIRRORS = findOperatorObject('ImageDigestMirrorSet');
@@ -39,9 +43,14 @@ export async function writeManifests(
 /**
  * Runs the real `machine-config-controller bootstrap` with a manifests directory and the manifests of the operator.
  * Returns a directory as `/etc/mcs/bootstrap` of the bootstrap host, and the sorted names of the rendered configs.
+ * @param runBootstrap the program, or a loop that runs the same many times
  * @throws Error with the last line of the program if it fails
  */
-export async function renderBootstrap(binaries: string, manifests: string) {
+export async function renderBootstrap(
+  binaries: string,
+  manifests: string,
+  runBootstrap: RunBootstrap = (run) => runController(binaries, run),
+) {
   const kinds = ['ControllerConfig', 'FeatureGate', 'Secret'];
   const files = kinds.map((kind) => [`${kind}.yaml`, [findOperatorObject(kind)]] as const);
   const input = await writeManifests(dirname(manifests), Object.fromEntries(files));
@@ -49,14 +58,14 @@ export async function renderBootstrap(binaries: string, manifests: string) {
   for (const file of ['master.machineconfigpool.yaml', 'worker.machineconfigpool.yaml'])
     await copyFile(join(binaries, 'manifests', file), join(input, file));
   const directory = join(input, 'rendered');
-  const args = [
-    'bootstrap',
-    `--manifest-dir=${input}`,
-    `--dest-dir=${directory}`,
-    `--pull-secret=${join(input, 'Secret.yaml')}`,
-    `--templates=${join(binaries, 'templates')}`,
-  ];
-  await runOk(join(binaries, 'machine-config-controller'), args, { env: { ...process.env, RELEASE_VERSION } });
+  const { exitCode, output } = await runBootstrap({
+    manifests: input,
+    output: directory,
+    pullSecret: join(input, 'Secret.yaml'),
+    templates: join(binaries, 'templates'),
+    version: RELEASE_VERSION,
+  });
+  if (exitCode !== 0) throw new Error(`the bootstrap ended with ${exitCode}: ${output}`);
   const rendered = await readdir(join(directory, 'machine-configs'));
   const pool = parse(await readFile(join(directory, 'machine-pools', 'worker.yaml'), 'utf8')) as Pool;
   return {
@@ -65,6 +74,22 @@ export async function renderBootstrap(binaries: string, manifests: string) {
     /** The names of the sources of all pools, those that the operator writes included. */
     sources: pool.spec.configuration?.source?.map(({ name }) => name) ?? [],
   };
+}
+
+function runController(
+  binaries: string,
+  { manifests, output, pullSecret, templates, version }: BootstrapRun,
+): Promise<ProgramResult> {
+  const args = [
+    'bootstrap',
+    `--manifest-dir=${manifests}`,
+    `--dest-dir=${output}`,
+    `--pull-secret=${pullSecret}`,
+    `--templates=${templates}`,
+  ];
+  const { signal } = new AbortController();
+  const options = { env: { RELEASE_VERSION: version }, timeoutMs: TIMEOUT_MS, signal };
+  return runProgram(join(binaries, 'machine-config-controller'), args, options);
 }
 
 /**

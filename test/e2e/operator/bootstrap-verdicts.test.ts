@@ -1,35 +1,73 @@
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import PQueue from 'p-queue';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { compareRenders } from '../../../src/manifests/compare-renders.ts';
 import { findProblems } from '../../../src/manifests/find-problems.ts';
 import { readManifests } from '../../../src/manifests/read-manifests.ts';
 import { createRender } from '../../../src/rendered-config/operator/render.ts';
-import { findRenderer } from '../../../src/rendered-config/operator/renderer.ts';
-import { IS_LONG } from '../support/runner.ts';
-import { writeFiles } from './bootstrap-host.ts';
-import { manifestDirectory } from './manifest-directories.ts';
-import { OperatorCluster } from './operator-cluster.ts';
+import { PULL_SECRET_FILE } from '../../../src/rendered-config/operator/renderer.ts';
+import { ControlPlane } from '../control-plane/control-plane.ts';
+import { IS_LONG, log, runBinaries } from '../support/runner.ts';
+import { renderBootstrap, writeFiles } from './bootstrap-host.ts';
+import { BootstrapLoop } from './bootstrap-loop.ts';
+import { type Directory, manifestDirectory } from './manifest-directories.ts';
+import { findBootstrapLoop, findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
 import { createJudge } from './real-verdict.ts';
 
-const DIRECTORIES = IS_LONG ? 1_000 : 20;
-/** Fixed, so that a failure repeats. */
-const SEED = 20_261_156;
-const CONCURRENCY = 2;
-const TIMEOUT_MS = IS_LONG ? 14_400_000 : 600_000;
+/**
+ * Which of the generated directories are judged, such as 200-400, so that several runs can share them. The seed is
+ * fixed, so that a failure repeats.
+ */
+const { MCG_E2E_DIRECTORIES: range = IS_LONG ? '0-1030' : '0-30', MCG_E2E_SEED: seed = '20261156' } = process.env;
+const [FIRST = 0, END = 0] = range.split('-').map(Number);
+/** While one directory waits for a program, another one is judged. */
+const CONCURRENCY = 3;
+/** How many directories are also rendered by the published program, to which the loop must be equal. */
+const COMPARED = 5;
+const TIMEOUT_MS = 14_400_000;
 const { signal } = new AbortController();
+
+const release = selectOperator(OPERATOR_VARIABLE, process.env[OPERATOR_VARIABLE]);
+const binaries = await findOperator(release, log);
+const templates = join(binaries, 'templates');
+const loop = new BootstrapLoop(await findBootstrapLoop(release, log));
+const controlPlane = await ControlPlane.start(await runBinaries());
+await controlPlane.installProjects('machine-config-operator', 'openshift-4.20-manifests', 'node-tuning', 'metal3');
+const { directory: parent } = controlPlane;
+const directories = fc.sample(manifestDirectory, { numRuns: END, seed: Number(seed) }).slice(FIRST);
+
+afterAll(async () => {
+  await loop.stop();
+  await controlPlane.stop();
+});
+
+/** As the program and its error, or the names of the configs. */
+async function render(directory: Directory, run?: BootstrapLoop['run']): Promise<unknown> {
+  const contents = Object.entries(directory).map(([path, content]) => [path.replace('/', '-'), content]);
+  try {
+    const { names } = await renderBootstrap(binaries, await writeFiles(parent, Object.fromEntries(contents)), run);
+    return names;
+  } catch (error) {
+    return /error running MCC.*$/m.exec(String(error).replaceAll(/manifests-\w+/g, ''))?.[0];
+  }
+}
+
+test.each(directories.slice(0, COMPARED))('renders in a loop as the program does: directory %#', async (directory) => {
+  expect(await render(directory, loop.run)).toEqual(await render(directory));
+});
 
 test(
   'judges generated manifests as the bootstrap host, the API server and the second render do',
   async () => {
-    const { binaries, installed, admin } = await OperatorCluster.shared();
-    const { directory: parent } = installed.controlPlane;
-    await installed.controlPlane.installProjects('openshift-4.20-manifests');
-    const judge = await createJudge(binaries, parent, admin);
-    const renderer = await findRenderer(join(binaries, 'machine-config-controller'), undefined, signal);
-    const render = createRender(renderer, { objects: new Map(), installConfig: undefined }, signal);
-    const directories = fc.sample(manifestDirectory, { numRuns: DIRECTORIES, seed: SEED });
+    const renderDirectory = (manifests: string) => renderBootstrap(binaries, manifests, loop.run);
+    const judge = await createJudge(renderDirectory, parent, controlPlane.apiServer.admin);
+    const render = createRender(
+      (manifests, output, version) =>
+        loop.run({ manifests, output, version, templates, pullSecret: join(manifests, PULL_SECRET_FILE) }),
+      { objects: new Map(), installConfig: undefined },
+      signal,
+    );
     const verdicts = await new PQueue({ concurrency: CONCURRENCY }).addAll(
       directories.map((directory) => async () => {
         const real = await judge(directory);
@@ -39,6 +77,7 @@ test(
         const codes = new Set(renderProblems.map(({ code }) => code));
         return {
           directory,
+          kinds: set.all.map(({ kind }) => kind),
           real,
           isUnsafe: real.failure !== undefined || real.isDifferent || real.rejections.length > 0,
           problems: problems.map(({ severity, code, message }) => `${severity} ${code}: ${message}`),
@@ -56,21 +95,28 @@ test(
       const others = errors.filter((error) => !isOf('DuplicateObject')(error));
       return others.length < errors.length && others.every(isOf('MultipleDocuments'));
     };
-    const wrong = verdicts.filter(({ hasError, isUnsafe }) => hasError !== isUnsafe);
-    expect(wrong.filter(({ isUnsafe, problems }) => isUnsafe || !isCautious(problems))).toEqual([]);
-    expect(
-      verdicts.filter(
-        ({ real, renders }) =>
-          renders.fails !== (real.failure !== undefined) || renders.isDifferent !== real.isDifferent,
-      ),
-    ).toEqual([]);
+    const wrong = verdicts
+      .filter(({ hasError, isUnsafe }) => hasError !== isUnsafe)
+      .filter(({ isUnsafe, problems }) => isUnsafe || !isCautious(problems));
+    const wrongRenders = verdicts.filter(
+      ({ real, renders }) => renders.fails !== (real.failure !== undefined) || renders.isDifferent !== real.isDifferent,
+    );
     const causes = [
       verdicts.filter(({ real }) => real.failure !== undefined),
       verdicts.filter(({ real }) => real.isDifferent),
       verdicts.filter(({ real }) => real.rejections.length > 0),
       verdicts.filter(({ isUnsafe }) => !isUnsafe),
-    ];
-    expect(Math.min(...causes.map(({ length }) => length))).toBeGreaterThan(DIRECTORIES / 20);
+    ].map(({ length }) => length);
+    const kinds = new Set(verdicts.flatMap((verdict) => verdict.kinds)).size;
+    const [failures, differences, rejections, others] = causes;
+    log(
+      `Directories ${range} of seed ${seed}: ${verdicts.length} with ${kinds} kinds. The bootstrap fails for ` +
+        `${failures}, the renders of ${differences} differ, the API rejects ${rejections}, and ${others} are fine. ` +
+        `Disagreements: ${wrong.length} of the verdicts, ${wrongRenders.length} of the renders.`,
+    );
+    expect(wrong).toEqual([]);
+    expect(wrongRenders).toEqual([]);
+    expect(Math.min(...causes)).toBeGreaterThan(verdicts.length / 20);
   },
   TIMEOUT_MS,
 );

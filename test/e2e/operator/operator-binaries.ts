@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { cachePath } from '../control-plane/cache.ts';
 import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
 import { copyModule } from '../control-plane/module-files.ts';
@@ -23,6 +24,16 @@ interface Edit {
   readonly file: string;
   readonly from: string;
   readonly to: string;
+}
+
+/** What the tests take from the module of a release, and what they change in it before. */
+interface Selection {
+  readonly programs: readonly string[];
+  /** Read by the programs when they run. */
+  readonly folders?: readonly string[];
+  readonly edits?: readonly Edit[];
+  /** Texts of new files by their paths in the module. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 const DAEMON = 'pkg/daemon/daemon.go';
@@ -80,7 +91,6 @@ export function selectOperator(flag: string, version = NEWEST): OperatorRelease 
 
 const MODULE = 'github.com/openshift/machine-config-operator';
 const PROGRAMS = ['machine-config-controller', 'machine-config-server', 'machine-config-daemon'];
-/** Read by the programs when they run. */
 const FOLDERS = ['templates', 'manifests'];
 const FLAGS = ['-mod=mod', '-tags=containers_image_openpgp'];
 /** The folder of the token within the working directory of the machine-config-server. */
@@ -95,13 +105,21 @@ const TOKEN_PATH = {
   to: `"${TOKEN_FOLDER}"`,
 };
 
+/** The loop translates equal templates once. */
+const TRANSPILE = {
+  file: 'pkg/controller/template/render.go',
+  from: 'ctrlcommon.TranspileCoreOSConfigToIgn(',
+  to: 'transpile(',
+};
+
 /**
  * The folder with `machine-config-controller`, `machine-config-server`, `machine-config-daemon`, `templates` and
  * `manifests` of a release: from the cache, or built with Go. The waits of the daemon are short.
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
 export async function findOperator(release: OperatorRelease, log: Log): Promise<string> {
-  return findPrograms(release, PROGRAMS, FOLDERS, [TOKEN_PATH, ...release.waits], log);
+  const edits = [TOKEN_PATH, ...release.waits];
+  return findPrograms(release, { programs: PROGRAMS, folders: FOLDERS, edits }, log);
 }
 
 /**
@@ -110,28 +128,41 @@ export async function findOperator(release: OperatorRelease, log: Log): Promise<
  */
 export async function findUnchangedDaemon(release: OperatorRelease, log: Log): Promise<string> {
   const program = 'machine-config-daemon';
-  return join(await findPrograms(release, [program], [], [], log), program);
+  return join(await findPrograms(release, { programs: [program] }, log), program);
+}
+
+/**
+ * The program that runs `machine-config-controller bootstrap` of a release many times (bootstrap-loop/main.go).
+ * @throws MissingControlPlaneError if it must be built and Go cannot build it
+ */
+export async function findBootstrapLoop(release: OperatorRelease, log: Log): Promise<string> {
+  const program = 'bootstrap-loop';
+  const read = (name: string): string => readFileSync(join(import.meta.dirname, program, name), 'utf8');
+  const selection = {
+    programs: [program],
+    edits: [TRANSPILE],
+    files: {
+      [`cmd/${program}/main.go`]: read('main.go'),
+      'pkg/controller/template/transpile.go': read('transpile.go'),
+    },
+  };
+  return join(await findPrograms(release, selection, log), program);
 }
 
 /**
  * The version of the module and its checksum pin the source. Its own go.sum and Go's checksum database pin the
  * dependencies.
  */
-async function findPrograms(
-  release: OperatorRelease,
-  programs: readonly string[],
-  folders: readonly string[],
-  edits: readonly Edit[],
-  log: Log,
-): Promise<string> {
+async function findPrograms(release: OperatorRelease, selection: Selection, log: Log): Promise<string> {
   const { openshift, version, moduleEdits } = release;
-  const input = JSON.stringify([version, moduleEdits, programs, folders, FLAGS, edits]);
+  const { programs, folders = [], edits = [], files } = selection;
+  const input = JSON.stringify([version, moduleEdits, programs, folders, FLAGS, edits, ...(files ? [files] : [])]);
   const hash = createHash('sha256').update(input).digest('hex').slice(0, 16);
   return findGoPrograms({
     directory: cachePath('operator', `${openshift}-${hash}`),
     what: `Machine Config Operator ${openshift}`,
     programs: programs.map((name) => ({ name, package: `./cmd/${name}` })),
-    prepare: (module) => copySource(release, edits, module),
+    prepare: (module) => copySource(release, selection, module),
     folders,
     flags: FLAGS,
     log,
@@ -139,7 +170,11 @@ async function findPrograms(
 }
 
 /** @throws Error if an edit does not fit the source */
-async function copySource({ version, moduleEdits }: OperatorRelease, edits: readonly Edit[], directory: string) {
+async function copySource(
+  { version, moduleEdits }: OperatorRelease,
+  { edits = [], files = {} }: Selection,
+  directory: string,
+) {
   await copyModule(`${MODULE}@${version}`, directory);
   // Go removes most of it from a module.
   await rm(join(directory, 'vendor'), { recursive: true });
@@ -150,5 +185,9 @@ async function copySource({ version, moduleEdits }: OperatorRelease, edits: read
     const [after] = rest;
     if (after === undefined || rest.length > 1) throw new Error(`${file} of ${version} does not contain ${from} once`);
     await writeFile(path, before + to + after);
+  }
+  for (const [file, text] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, file)), { recursive: true });
+    await writeFile(join(directory, file), text);
   }
 }

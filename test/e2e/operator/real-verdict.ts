@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { buildGoReaders, type GoReading } from '../manifests/go-readers.ts';
-import { renderBootstrap, writeFiles } from './bootstrap-host.ts';
+import { type renderBootstrap, writeFiles } from './bootstrap-host.ts';
 import type { Directory } from './manifest-directories.ts';
 
 interface RealVerdict {
@@ -18,14 +18,21 @@ const SYSTEM_NAMESPACE = /^(?:default|kube-.*|openshift(?:-.*)?)$/;
 /** The pools that the bootstrap host serves. */
 const SERVED_CONFIG = /^rendered-(?:master|worker)-/;
 
-/** Asks the real programs about manifests: those of the bootstrap host, and an API server. */
-export async function createJudge(binaries: string, parent: string, admin: KubeClient) {
+/**
+ * Asks the real programs about manifests: those of the bootstrap host, and an API server.
+ * @param renderDirectory as renderBootstrap
+ */
+export async function createJudge(
+  renderDirectory: (manifests: string) => ReturnType<typeof renderBootstrap>,
+  parent: string,
+  admin: KubeClient,
+) {
   const readWithGo = await buildGoReaders();
-  const { sources: operatorNames } = await renderBootstrap(binaries, await writeFiles(parent, {}));
+  const { sources: operatorNames } = await renderDirectory(await writeFiles(parent, {}));
 
   async function render(files: Readonly<Record<string, string>>) {
     try {
-      const { names, sources } = await renderBootstrap(binaries, await writeFiles(parent, files));
+      const { names, sources } = await renderDirectory(await writeFiles(parent, files));
       return { names: names.filter((name) => SERVED_CONFIG.test(name)), sources };
     } catch (error) {
       return { names: [], sources: [], failure: String(error).trimEnd().split('\n').at(-1) ?? '' };
