@@ -119,6 +119,8 @@ export class VirtualNetwork {
   readonly silent = new Set<string>();
   readonly #links = new Map<Link, VirtualSocket>();
   readonly #servers = new Map<string, HttpServer>();
+  /** Of connections without a request, by the port of the client. */
+  readonly #headerTimeouts = new Map<number | undefined, NodeJS.Timeout>();
   #port = 30_000;
 
   constructor(clock: VirtualClock) {
@@ -134,6 +136,7 @@ export class VirtualNetwork {
   /** Connections to this host reach the server. */
   serve(host: string, server: HttpServer): void {
     this.#servers.set(host, server);
+    server.on('request', ({ socket }: IncomingMessage) => clearTimeout(this.#headerTimeouts.get(socket.remotePort)));
   }
 
   connect(host: string): VirtualSocket {
@@ -181,29 +184,19 @@ export class VirtualNetwork {
     const server = this.#servers.get(host);
     if (server === undefined) throw new Error(`no server on ${host}`);
     if (server.listening) {
-      closeWithoutRequest(server, socket);
+      // Node measures this with a clock of its own. Later requests of a connection have no limit here.
+      const timer = setTimeout(() => socket.destroy(), server.headersTimeout);
+      this.#headerTimeouts.set(socket.remotePort, timer);
       // Node counts only the connections that it has accepted itself, and waits for them when it closes.
       const count = server as unknown as ConnectionCount;
       count._connections += 1;
       socket.once('close', () => {
+        clearTimeout(timer);
+        this.#headerTimeouts.delete(socket.remotePort);
         count._connections -= 1;
         count._emitCloseIfDrained();
       });
     }
     server.emit('connection', socket);
   }
-}
-
-/** Node measures this with a clock of its own. Later requests of a connection have no limit here. */
-function closeWithoutRequest(server: HttpServer, socket: VirtualSocket): void {
-  const timer = setTimeout(() => socket.destroy(), server.headersTimeout);
-  const onRequest = (request: IncomingMessage): void => {
-    if (request.socket.remotePort === socket.remotePort) stop();
-  };
-  const stop = (): void => {
-    clearTimeout(timer);
-    server.off('request', onRequest);
-  };
-  server.on('request', onRequest);
-  socket.once('close', stop);
 }

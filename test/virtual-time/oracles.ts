@@ -45,6 +45,7 @@ export async function expectRecorded(replica: VirtualReplica): Promise<void> {
 export async function expectAnnounced(world: VirtualWorld, replica: VirtualReplica): Promise<void> {
   const announced = replica.answers.filter(({ isForged, isDryRun }) => !isForged && !isDryRun);
   const denied = announced.filter(({ allowed }) => !allowed);
+  await world.clock.pass(10);
   const events = world.listEvents('DeletionDenied').map((event) => {
     const { name } = event['regarding'] as { readonly name: string };
     return `${name} ${String(event['note']).split(': ')[0]}`;

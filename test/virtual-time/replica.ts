@@ -113,11 +113,14 @@ export async function startReplica(
     once(stopping.signal, 'abort'),
   ).finally(() => (isEnded = true));
   const isListening = () => messages().includes('listening');
-  // It reads a file before.
+  if (followsSecret) await clock.pass(100);
+  // It reads a file before, which needs real time.
   while (!isListening()) await clock.settle();
   const servers = listen.mock.contexts as HttpServer[];
   listen.mockRestore();
-  const hosts = (['securePort', 'metricsPort', 'healthPort'] as const).map((port) => [port, `${name}/${port}`] as const);
+  const hosts = (['securePort', 'metricsPort', 'healthPort'] as const).map(
+    (port) => [port, `${name}/${port}`] as const,
+  );
   for (const [index, [, host]] of hosts.entries()) {
     const server = servers[index] as HttpServer;
     server.prependListener('secureConnection', copyAddress);
@@ -126,17 +129,23 @@ export async function startReplica(
   if (isReady) await clock.within(10_000, `${name} is ready`, () => messages().includes('ready'));
 
   const connectTo = (port: Port) => network.connect(`${name}/${port}`);
-  const connectTls = (port: Port, options: ConnectionOptions = {}): TLSSocket => {
+  /** Connects as a client that knows the authority and the name of the Service. */
+  const connectTls = (port: Port, options: ConnectionOptions = {}) => {
     const socket = connect({ socket: connectTo(port), servername: SERVICE, rejectUnauthorized: false, ...options });
-    return socket.once('secureConnect', () => {
-      const problem = findCertificateProblem(socket.getPeerX509Certificate(), authorities);
+    const certificate = once(socket, 'secureConnect').then(() => {
+      // Node returns it only once.
+      const certificate = socket.getPeerX509Certificate();
+      const problem = findCertificateProblem(certificate, authorities);
       if (problem !== undefined) socket.destroy(new Error(problem));
+      return certificate;
     });
+    certificate.catch(() => {});
+    return { socket, certificate };
   };
   /** As the API server and Prometheus, it keeps its connections for up to 90 s. */
   const createAgent = (port: Port) => {
     const agent = new Agent({ keepAlive: true, timeout: 90_000 });
-    agent.createConnection = () => connectTls(port);
+    agent.createConnection = () => connectTls(port).socket;
     return agent;
   };
   const agents = { securePort: createAgent('securePort'), metricsPort: createAgent('metricsPort') };
@@ -164,7 +173,9 @@ export async function startReplica(
     const body = reviewBody({ uid, name: config, dryRun, userInfo: { username: user }, oldObject: { metadata } });
     const asked = { uid, config, user, isDryRun: dryRun, isForged: metadata.uid !== stored?.uid };
     const wasUsed = world.findUsed().has(config);
-    const received = await call('securePort', `/validate?timeout=${timeout}`, body).catch((error: unknown) => String(error));
+    const received = await call('securePort', `/validate?timeout=${timeout}`, body).catch((error: unknown) =>
+      String(error),
+    );
     const isUsed = wasUsed && world.findUsed().has(config);
     const taken = { isUsed, atSeconds: startedAt, seconds: clock.seconds - startedAt };
     if (typeof received === 'string')
@@ -196,6 +207,14 @@ export async function startReplica(
     /** A raw connection. */
     connectTo,
     connectTls,
+    /** Returns the certificate of a new connection. @throws Error if the handshake fails */
+    shakeHands: async (port: Port, options?: ConnectionOptions): Promise<X509Certificate> => {
+      const { socket, certificate } = connectTls(port, options);
+      const received = await clock.await(1_000, `a handshake with ${name}`, certificate);
+      if (received === undefined || socket.destroyed) throw new Error('the certificate cannot be used');
+      socket.destroy();
+      return received;
+    },
     sendReview: review,
     /** Asks whether a config may be deleted. The API server waits for 5 s. */
     review: async (config: string, options?: ReviewOptions) =>

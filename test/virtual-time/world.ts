@@ -37,6 +37,8 @@ export const SECRET = { name: SECRET_NAME, namespace: SECRET_NAMESPACE };
 /** The configs of the pool `worker`. At the start, A is in use, and the others are not. */
 export const CONFIGS = ['a', 'b', 'c', 'd'].map((digit) => `rendered-worker-${digit.repeat(32)}`);
 export const [USED = '', UNUSED = '', OTHER = ''] = CONFIGS;
+/** It last changed long ago. */
+const POOL = { spec: USED, status: USED, specWrittenMinutesAgo: 30_000, statusWrittenMinutesAgo: 30_000 };
 export const NODES = ['worker-0', 'worker-1', 'worker-2'];
 
 export type GuardObject = KubeObject & {
@@ -147,8 +149,19 @@ export class VirtualWorld {
     this.cluster.patch('nodes', name, { metadata: { annotations } });
   }
 
-  setPoolStatus(name: string): void {
-    this.cluster.patch('machineconfigpools', 'worker', { status: { configuration: { name } } });
+  /** As the operator, after a roll-out. */
+  setPoolStatus(config: string): void {
+    const changes = { status: config, statusWrittenMinutesAgo: 0, conditions: [{ type: 'Updated', minutesAgo: 0 }] };
+    const { metadata, status } = toNew(buildPool('worker', { ...POOL, ...changes }, this.apiNow));
+    this.cluster.patch('machineconfigpools', 'worker', {
+      metadata: { managedFields: metadata['managedFields'] },
+      status,
+    });
+  }
+
+  /** By the clock of the API server. */
+  get apiNow(): Date {
+    return new Date(Date.now() + this.apiClockOffsetMs);
   }
 
   setGuardSpec(spec: object): void {
@@ -162,11 +175,11 @@ export class VirtualWorld {
 
   #fill(): void {
     const now = new Date(START);
-    const creationTimestamp = new Date(START - DAY_MS).toISOString();
+    const creationTimestamp = new Date(START - 30 * DAY_MS).toISOString();
     for (const name of CONFIGS) this.cluster.create('machineconfigs', { metadata: { name, creationTimestamp } });
-    for (const name of NODES) this.cluster.create('nodes', toNew(buildNode(name, { current: USED, desired: USED }, now)));
-    const pool = { spec: USED, status: USED, specWrittenMinutesAgo: 1_000, statusWrittenMinutesAgo: 1_000 };
-    this.cluster.create('machineconfigpools', toNew(buildPool('worker', pool, now)));
+    for (const name of NODES)
+      this.cluster.create('nodes', toNew(buildNode(name, { current: USED, desired: USED }, now)));
+    this.cluster.create('machineconfigpools', toNew(buildPool('worker', POOL, now)));
     this.cluster.create('apiservers', { metadata: { name: 'cluster' } });
     this.cluster.create('secrets', { metadata: SECRET });
     this.setAuthority(0);
@@ -180,11 +193,12 @@ export class VirtualWorld {
 
   #sendBookmarks(): void {
     const metadata = { resourceVersion: String(this.cluster.version) };
-    for (const watch of this.faults.watches) watch.write(`${JSON.stringify({ type: 'BOOKMARK', object: { metadata } })}\n`);
+    for (const watch of this.faults.watches)
+      watch.write(`${JSON.stringify({ type: 'BOOKMARK', object: { metadata } })}\n`);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.setHeader('date', new Date(Date.now() + this.apiClockOffsetMs).toUTCString());
+    response.setHeader('date', this.apiNow.toUTCString());
     const { method = '', url: path = '/', headers } = request;
     const sent = await text(request).catch(() => undefined);
     if (sent === undefined) return;
