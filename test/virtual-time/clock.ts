@@ -94,14 +94,14 @@ export class VirtualClock {
   }
 
   async #run(ms: number, isDone: () => boolean): Promise<void> {
-    let isOver = false;
-    const end = setTimeout(() => (isOver = true), ms);
+    const end = new AbortController();
+    const timer = setTimeout(() => end.abort(), ms);
     await this.settle();
-    while (!isOver && !isDone()) {
+    while (!end.signal.aborted && !isDone()) {
       vi.advanceTimersToNextTimer();
       await this.settle();
     }
-    clearTimeout(end);
+    clearTimeout(timer);
   }
 }
 

@@ -5,10 +5,11 @@ import { Duplex } from 'node:stream';
 import { vi } from 'vitest';
 import type { VirtualClock } from './clock.ts';
 
-/** What Node keeps of the connections of a server. */
-interface ConnectionCount {
-  _connections: number;
-  readonly _emitCloseIfDrained: () => void;
+/** Node counts only the connections that it has accepted itself, and waits for them when it closes a server. */
+function countConnections(server: HttpServer, change: number): void {
+  Reflect.set(server, '_connections', Number(Reflect.get(server, '_connections')) + change);
+  const emitCloseIfDrained = Reflect.get(server, '_emitCloseIfDrained') as () => void;
+  if (!server.listening) emitCloseIfDrained.call(server);
 }
 
 function createReset(): Error {
@@ -187,14 +188,11 @@ export class VirtualNetwork {
       // Node measures this with a clock of its own. Later requests of a connection have no limit here.
       const timer = setTimeout(() => socket.destroy(), server.headersTimeout);
       this.#headerTimeouts.set(socket.remotePort, timer);
-      // Node counts only the connections that it has accepted itself, and waits for them when it closes.
-      const count = server as unknown as ConnectionCount;
-      count._connections += 1;
+      countConnections(server, 1);
       socket.once('close', () => {
         clearTimeout(timer);
         this.#headerTimeouts.delete(socket.remotePort);
-        count._connections -= 1;
-        count._emitCloseIfDrained();
+        countConnections(server, -1);
       });
     }
     server.emit('connection', socket);

@@ -33,7 +33,8 @@ export async function expectRecorded(replica: VirtualReplica): Promise<void> {
   const series = await replica.scrape();
   const counts: Record<string, number> = {};
   for (const { verdict, code, dryRun } of lines) {
-    const name = `mcguard_decisions_total{verdict="${String(verdict)}",code="${String(code)}",dry_run="${String(dryRun)}"}`;
+    const labels = `verdict="${String(verdict)}",code="${String(code)}",dry_run="${String(dryRun)}"`;
+    const name = `mcguard_decisions_total{${labels}}`;
     counts[name] = (counts[name] ?? 0) + 1;
   }
   const counted = [...series].filter(([name, count]) => name.startsWith('mcguard_decisions_total') && count > 0);

@@ -8,20 +8,34 @@ import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { vi } from 'vitest';
 import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
-import { issueLeaf } from '../../src/certificates/authority.ts';
+import { AUTHORITY_SECRET_PATH } from '../../src/api/paths.ts';
+import { type Authority, issueLeaf } from '../../src/certificates/authority.ts';
 import { type Expiry, type KeyPair, readValidity, ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { KubeConnection } from '../../src/client/kube-connection.ts';
 import { runGuard } from '../../src/guard/guard.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import type { AdmissionReviewResponse } from '../../src/review/admission-response.ts';
+import type { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
-import type { VirtualSocket } from './network.ts';
-import { SECRET, type VirtualWorld } from './world.ts';
+import type { VirtualClock } from './clock.ts';
+import type { VirtualNetwork, VirtualSocket } from './network.ts';
 
+const [, SECRET_NAMESPACE = '', SECRET_NAME = ''] = /namespaces\/(.*)\/secrets\/(.*)/.exec(AUTHORITY_SECRET_PATH) ?? [];
+/** The Secret with the authority. */
+export const SECRET = { name: SECRET_NAME, namespace: SECRET_NAMESPACE };
 const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
 /** That of the webhook configuration. */
 const REVIEW_TIMEOUT_MS = 5_000;
+
+/** What is around a replica. */
+interface Surroundings {
+  readonly clock: VirtualClock;
+  readonly network: VirtualNetwork;
+  readonly cluster: InMemoryCluster;
+  readonly authorities: readonly Authority[];
+  readonly findUsed: () => ReadonlySet<unknown>;
+}
 
 export interface ReviewOptions {
   readonly user?: string;
@@ -74,7 +88,7 @@ let leaf: Promise<KeyPair> | undefined;
 
 /** Starts a replica as `serve` does, and waits until it is ready. */
 export async function startReplica(
-  world: VirtualWorld,
+  world: Surroundings,
   name: string,
   { isReady = true, shutdownDelayMs = 5_000, followsSecret = false }: ReplicaOptions,
 ) {
@@ -243,7 +257,7 @@ export async function startReplica(
   };
 }
 
-async function issueFixedLeaf([authority]: VirtualWorld['authorities']): Promise<KeyPair> {
+async function issueFixedLeaf([authority]: readonly Authority[]): Promise<KeyPair> {
   if (authority === undefined) throw new Error('no authority');
   return await issueLeaf({ authority, dnsNames: [SERVICE], ipAddresses: [], days: 365, now: new Date() });
 }
@@ -251,7 +265,7 @@ async function issueFixedLeaf([authority]: VirtualWorld['authorities']): Promise
 /** OpenSSL has the real time, so the test checks the certificate as the API server would, in virtual time. */
 function findCertificateProblem(
   certificate: X509Certificate | undefined,
-  authorities: VirtualWorld['authorities'],
+  authorities: readonly Authority[],
 ): string | undefined {
   if (certificate === undefined) return 'no certificate';
   const { notBefore, notAfter } = readValidity(certificate);
@@ -266,9 +280,11 @@ function findCertificateProblem(
 
 /** Node reads the address of a TLS connection from the kernel. The guard tells connections apart by it. */
 function copyAddress(socket: TLSSocket): void {
-  const { _handle: handle } = socket as unknown as {
-    readonly _handle: { readonly _parentWrap: { readonly stream: VirtualSocket } };
-  };
-  const { remoteAddress, remotePort } = handle._parentWrap.stream;
+  type Wrapped = Readonly<
+    Record<'_handle', Readonly<Record<'_parentWrap', Readonly<Record<'stream', VirtualSocket>>>>>
+  >;
+  const { _handle: handle } = socket as unknown as Wrapped;
+  const { _parentWrap: wrap } = handle;
+  const { remoteAddress, remotePort } = wrap.stream;
   Object.defineProperties(socket, { remoteAddress: { value: remoteAddress }, remotePort: { value: remotePort } });
 }

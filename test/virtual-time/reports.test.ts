@@ -134,7 +134,7 @@ test('the servers follow the TLS profile of the cluster within 10 s', async () =
   await expectRecovered(world);
 });
 
-test('a serving certificate is renewed after two thirds of its life, and after a rotation of the authority', async () => {
+test('a serving certificate is renewed after two thirds of its life, and with a new authority', async () => {
   const { world, clock, replica } = await startWorld({ followsSecret: true });
   const readExpiry = async () =>
     (await replica.scrape()).get('mcguard_certificate_expiry_timestamp_seconds{certificate="serving"}');

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { PassThrough, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import { AUTHORITY_SECRET_PATH } from '../../src/api/paths.ts';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
 import { NEVER_ABORTED, sleep } from '../../src/common/wait.ts';
 import type { GuardStatus } from '../../src/status/guard-status.ts';
@@ -15,7 +14,7 @@ import { buildNode, buildPool } from '../support/operator-objects.ts';
 import { generateRsaKeys } from '../support/stored-keys.ts';
 import { createRandom, START, VirtualClock } from './clock.ts';
 import { VirtualNetwork } from './network.ts';
-import { type ReplicaOptions, startReplica, type VirtualReplica } from './replica.ts';
+import { type ReplicaOptions, SECRET, startReplica, type VirtualReplica } from './replica.ts';
 
 /** What a replica has written. */
 export interface Write {
@@ -31,8 +30,6 @@ export interface Write {
 const LATENCY_MS = 4;
 const BOOKMARK_MS = 60_000;
 const DAY_MS = 86_400_000;
-const [, SECRET_NAMESPACE = '', SECRET_NAME = ''] = /namespaces\/(.*)\/secrets\/(.*)/.exec(AUTHORITY_SECRET_PATH) ?? [];
-export const SECRET = { name: SECRET_NAME, namespace: SECRET_NAMESPACE };
 
 /** The configs of the pool `worker`. At the start, A is in use, and the others are not. */
 export const CONFIGS = ['a', 'b', 'c', 'd'].map((digit) => `rendered-worker-${digit.repeat(32)}`);
@@ -114,7 +111,7 @@ export class VirtualWorld {
   }
 
   get guard(): GuardObject | undefined {
-    return this.cluster.get('machineconfigguards', 'cluster') as GuardObject | undefined;
+    return this.cluster.get('machineconfigguards', 'cluster');
   }
 
   /** `STATUS REASON: MESSAGE` of a condition of the MachineConfigGuard. */
@@ -125,7 +122,7 @@ export class VirtualWorld {
 
   get leaseHolder(): string {
     const lease = this.cluster.get('leases', 'machineconfig-guard', 'machineconfig-guard');
-    return String((lease?.['spec'] as { readonly holderIdentity?: string } | undefined)?.holderIdentity ?? '');
+    return (lease?.['spec'] as { readonly holderIdentity?: string } | undefined)?.holderIdentity ?? '';
   }
 
   listEvents(reason: string): readonly KubeObject[] {
@@ -133,8 +130,10 @@ export class VirtualWorld {
   }
 
   /** The configs that nodes and pools name now. */
-  findUsed(): ReadonlySet<string> {
-    const annotations = this.cluster.list('nodes').flatMap(({ metadata }) => Object.values(metadata.annotations ?? {}));
+  findUsed(): ReadonlySet<unknown> {
+    const annotations = this.cluster
+      .list('nodes')
+      .flatMap(({ metadata }): readonly unknown[] => Object.values(metadata.annotations ?? {}));
     const configurations = this.cluster.list('machineconfigpools').flatMap((pool) =>
       ['spec', 'status'].map((field) => {
         return (pool[field] as { readonly configuration?: { readonly name?: string } }).configuration?.name ?? '';
