@@ -2,6 +2,7 @@ import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import { Agent } from 'node:https';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { vi } from 'vitest';
 import type { VirtualClock } from './clock.ts';
 
@@ -137,6 +138,10 @@ export class VirtualNetwork {
   /** Connections to this host reach the server. */
   serve(host: string, server: HttpServer): void {
     this.#servers.set(host, server);
+    server.prependListener('secureConnection', (socket: TLSSocket) => {
+      copyAddress(socket);
+      this.#limitHeaders(server, socket);
+    });
     server.on('request', ({ socket }: IncomingMessage) => clearTimeout(this.#headerTimeouts.get(socket.remotePort)));
   }
 
@@ -185,16 +190,28 @@ export class VirtualNetwork {
     const server = this.#servers.get(host);
     if (server === undefined) throw new Error(`no server on ${host}`);
     if (server.listening) {
-      // Node measures this with a clock of its own. Later requests of a connection have no limit here.
-      const timer = setTimeout(() => socket.destroy(), server.headersTimeout);
-      this.#headerTimeouts.set(socket.remotePort, timer);
       countConnections(server, 1);
-      socket.once('close', () => {
-        clearTimeout(timer);
-        this.#headerTimeouts.delete(socket.remotePort);
-        countConnections(server, -1);
-      });
+      socket.once('close', () => countConnections(server, -1));
+      if (!('setSecureContext' in server)) this.#limitHeaders(server, socket);
     }
     server.emit('connection', socket);
   }
+
+  /** Node measures this with a clock of its own. Later requests of a connection have no limit here. */
+  #limitHeaders(server: HttpServer, socket: VirtualSocket | TLSSocket): void {
+    const timer = setTimeout(() => socket.destroy(), server.headersTimeout);
+    this.#headerTimeouts.set(socket.remotePort, timer);
+    socket.once('close', () => clearTimeout(timer));
+  }
+}
+
+/** Node reads the address of a TLS connection from the kernel. The guard tells connections apart by it. */
+function copyAddress(socket: TLSSocket): void {
+  type Wrapped = Readonly<
+    Record<'_handle', Readonly<Record<'_parentWrap', Readonly<Record<'stream', VirtualSocket>>>>>
+  >;
+  const { _handle: handle } = socket as unknown as Wrapped;
+  const { _parentWrap: wrap } = handle;
+  const { remoteAddress, remotePort } = wrap.stream;
+  Object.defineProperties(socket, { remoteAddress: { value: remoteAddress }, remotePort: { value: remotePort } });
 }

@@ -4,7 +4,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as httpRequest, type 
 import { Agent, request as httpsRequest } from 'node:https';
 import { Server as TcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { connect, type ConnectionOptions } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { vi } from 'vitest';
 import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
@@ -19,7 +19,7 @@ import type { InMemoryCluster } from '../support/in-memory-cluster/in-memory-clu
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
 import type { VirtualClock } from './clock.ts';
-import type { VirtualNetwork, VirtualSocket } from './network.ts';
+import type { VirtualNetwork } from './network.ts';
 
 const [, SECRET_NAMESPACE = '', SECRET_NAME = ''] = /namespaces\/(.*)\/secrets\/(.*)/.exec(AUTHORITY_SECRET_PATH) ?? [];
 /** The Secret with the authority. */
@@ -59,6 +59,7 @@ export interface Answer {
   /** `TIMEOUT` if there was no answer, or no connection. */
   readonly code: string;
   readonly message: string;
+  readonly auditAnnotations?: Readonly<Record<string, string>>;
   readonly connection: string | undefined;
   readonly atSeconds: number;
   readonly seconds: number;
@@ -136,9 +137,7 @@ export async function startReplica(
     (port) => [port, `${name}/${port}`] as const,
   );
   for (const [index, [, host]] of hosts.entries()) {
-    const server = servers[index] as HttpServer;
-    server.prependListener('secureConnection', copyAddress);
-    network.serve(host, server);
+    network.serve(host, servers[index] as HttpServer);
   }
   if (isReady) await clock.within(10_000, `${name} is ready`, () => messages().includes('ready'));
 
@@ -195,11 +194,12 @@ export async function startReplica(
     if (typeof received === 'string')
       return { ...asked, ...taken, allowed: false, code: 'TIMEOUT', message: received, connection: undefined };
     const { response } = JSON.parse(received.body) as AdmissionReviewResponse;
-    const audited = JSON.parse(Object.values(response.auditAnnotations ?? {})[0] ?? '{}') as { readonly code?: string };
+    const { allowed, auditAnnotations = {} } = response;
+    const audited = JSON.parse(Object.values(auditAnnotations)[0] ?? '{}') as { readonly code?: string };
     const message = response.status?.message ?? '';
     const code = audited.code ?? /^MCG_\w+/.exec(message)?.[0] ?? '';
     const { connection } = received.headers;
-    const answer = { ...asked, ...taken, allowed: response.allowed, code, message, connection };
+    const answer = { ...asked, ...taken, allowed, code, message, auditAnnotations, connection };
     answers.push(answer);
     return answer;
   };
@@ -276,15 +276,4 @@ function findCertificateProblem(
     certificate.verify(new X509Certificate(certificatePem).publicKey),
   );
   return isSigned ? undefined : 'certificate signed by unknown authority';
-}
-
-/** Node reads the address of a TLS connection from the kernel. The guard tells connections apart by it. */
-function copyAddress(socket: TLSSocket): void {
-  type Wrapped = Readonly<
-    Record<'_handle', Readonly<Record<'_parentWrap', Readonly<Record<'stream', VirtualSocket>>>>>
-  >;
-  const { _handle: handle } = socket as unknown as Wrapped;
-  const { _parentWrap: wrap } = handle;
-  const { remoteAddress, remotePort } = wrap.stream;
-  Object.defineProperties(socket, { remoteAddress: { value: remoteAddress }, remotePort: { value: remotePort } });
 }

@@ -136,7 +136,8 @@ export class VirtualWorld {
       .flatMap(({ metadata }): readonly unknown[] => Object.values(metadata.annotations ?? {}));
     const configurations = this.cluster.list('machineconfigpools').flatMap((pool) =>
       ['spec', 'status'].map((field) => {
-        return (pool[field] as { readonly configuration?: { readonly name?: string } }).configuration?.name ?? '';
+        return (pool[field] as { readonly configuration?: { readonly name?: string } } | undefined)?.configuration
+          ?.name;
       }),
     );
     return new Set([...annotations, ...configurations].filter((name) => String(name).startsWith('rendered-')));
