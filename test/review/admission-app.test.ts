@@ -138,11 +138,6 @@ test.each([
   expect(response.headers['allow']).toBe(status === 405 ? 'POST' : undefined);
 });
 
-test('closes the connection of each answer while it drains', async () => {
-  serving.isDraining = true;
-  expect(await post()).toMatchObject({ allowed: true, connection: 'close' });
-});
-
 test('the signal of the judge aborts at 76 % of the timeout, even if the garbage collector runs', async () => {
   fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
   const judging = new Promise<AbortSignal>((resolve) => {

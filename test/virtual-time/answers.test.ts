@@ -5,6 +5,8 @@ import { buildNode } from '../support/operator-objects.ts';
 import { expectRecovered } from './oracles.ts';
 import { OTHER, startWorld, UNUSED, USED, type VirtualWorld } from './world.ts';
 
+const SETTINGS = /machineconfigguards\/cluster$/;
+
 /** The lists of all nodes since the start of the test. */
 function countNodeLists({ faults }: VirtualWorld): number {
   const lists = faults.requests.filter(
@@ -123,6 +125,26 @@ test('keeps 500 connections, of which the oldest without a request closes', asyn
   expect(sockets.map(({ peer }) => peer.destroyed)).toEqual([true, true, ...Array<boolean>(499).fill(false)]);
 });
 
+test('denies a body of more than 4 MiB without reading it', async () => {
+  const { clock, replica } = await startWorld();
+  const { socket } = replica.connectTls('securePort');
+  const received: string[] = [];
+  socket.setEncoding('utf8').on('data', (part: string) => received.push(part));
+  socket.write(`POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: ${4 * 1024 * 1024 + 1}\r\n\r\n`);
+  await clock.settle();
+  expect(received.join('')).toContain('MCG_BAD_REVIEW: the request body is larger than 4 MiB');
+});
+
+test('reads the settings again after one of their reads hangs for 5 s', async () => {
+  const { world, clock, replica } = await startWorld();
+  const recover = world.answer(SETTINGS, 'hang');
+  await clock.pass(1_500);
+  recover();
+  world.setGuardSpec({ mode: 'Warn' });
+  await clock.pass(6_000);
+  expect((await replica.review(USED)).code).toBe('MCG_WOULD_DENY');
+});
+
 test.each([
   ['500', { status: 500 }],
   ['404 without a reason, as of a proxy', { status: 404 }],
@@ -131,7 +153,7 @@ test.each([
   const { world, clock, replica } = await startWorld();
   world.setGuardSpec({ mode: 'Warn' });
   await clock.pass(2_000);
-  world.answer(/machineconfigguards\/cluster$/, fault);
+  world.answer(SETTINGS, fault);
   await clock.pass(5_000);
   expect((await replica.review(USED)).code).toBe('MCG_WOULD_DENY');
   const problems = replica.messages().filter((text) => text.startsWith('cannot read machineconfigguard cluster: '));
@@ -139,7 +161,8 @@ test.each([
 });
 
 test('each mode applies within 2 s, and Enforce without the object, which the guard creates, or its CRD', async () => {
-  const { world, clock, replica } = await startWorld();
+  const initialSpec = { holdSuperseded: '1h' };
+  const { world, clock, replica } = await startWorld({ initialSpec });
   const expectMode = async (code: string) => {
     await clock.pass(2_000);
     expect((await replica.review(USED)).code).toBe(code);
@@ -148,7 +171,7 @@ test('each mode applies within 2 s, and Enforce without the object, which the gu
   await expectMode('MCG_DISABLED');
   world.cluster.erase('machineconfigguards', 'cluster');
   await expectMode('MCG_IN_USE');
-  expect(world.guard?.spec).toEqual({});
+  expect(world.guard?.spec).toEqual(initialSpec);
   world.setGuardSpec({ mode: 'Off', holdSuperseded: 'soon' });
   await expectMode('MCG_IN_USE');
   expect(replica.messages()).toContainEqual(expect.stringMatching(/^machineconfigguard cluster: .*mode.*; .*hold/));

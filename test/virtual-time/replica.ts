@@ -6,13 +6,13 @@ import { Server as TcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
 import { AUTHORITY_SECRET_PATH } from '../../src/api/paths.ts';
 import { type Authority, issueLeaf } from '../../src/certificates/authority.ts';
 import { type Expiry, type KeyPair, readValidity, ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { KubeConnection } from '../../src/client/kube-connection.ts';
-import { runGuard } from '../../src/guard/guard.ts';
+import { runGuard, type RunGuardOptions } from '../../src/guard/guard.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import type { AdmissionReviewResponse } from '../../src/review/admission-response.ts';
 import type { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
@@ -72,6 +72,8 @@ export interface ReplicaOptions {
   /** By default, the test waits until the replica is ready. */
   readonly isReady?: boolean;
   readonly shutdownDelayMs?: number;
+  /** Of the MachineConfigGuard that it creates. */
+  readonly initialSpec?: RunGuardOptions['initialSpec'];
   /** Follows the authority in the Secret, as `serve --tls-secret`. Otherwise the certificate never changes. */
   readonly followsSecret?: boolean;
 }
@@ -91,7 +93,7 @@ let leaf: Promise<KeyPair> | undefined;
 export async function startReplica(
   world: Surroundings,
   name: string,
-  { isReady = true, shutdownDelayMs = 5_000, followsSecret = false }: ReplicaOptions,
+  { isReady = true, shutdownDelayMs = 5_000, initialSpec = {}, followsSecret = false }: ReplicaOptions,
 ) {
   const { clock, network, cluster, authorities } = world;
   const { log, lines, messages } = memoryLog();
@@ -122,7 +124,7 @@ export async function startReplica(
         followsSecret
           ? await followAuthoritySecret({ api, ...SECRET, log, signal })
           : new FixedCertificate(await (leaf ??= issueFixedLeaf(authorities))),
-      initialSpec: {},
+      initialSpec,
       leaseNamespace: undefined,
     },
     once(stopping.signal, 'abort'),
@@ -240,7 +242,9 @@ export async function startReplica(
     },
     /** The value of each series. */
     scrape: async (): Promise<ReadonlyMap<string, number>> => {
-      const { body } = await clock.await(10_000, `${name} answers a scrape`, call('metricsPort', '/metrics'));
+      const { headers, body } = await clock.await(10_000, `${name} answers a scrape`, call('metricsPort', '/metrics'));
+      expect(headers['content-type']).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
+      expect(body).toMatch(/# EOF\n$/);
       const series = body.split('\n').filter((line) => !line.startsWith('#') && line !== '');
       return new Map(series.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
     },

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
 import type { VirtualReplica } from './replica.ts';
 import { startWorld, UNUSED, USED, type VirtualWorld } from './world.ts';
@@ -34,6 +35,7 @@ test('of two replicas, only the leader writes the status, and renews the Lease e
   world.setGuardSpec({ holdSuperseded: '1h' });
   await clock.pass(60_000);
   expect(findStatusWriters(world, since)).toEqual([findLeader(world)]);
+  expect(world.leaseHolder).toContain(`${hostname()}_`);
   const renewals = world.writes.filter(({ path, atSeconds }) => LEASES.test(path) && atSeconds >= since);
   expect(renewals).toHaveLength(2);
 });
@@ -95,6 +97,21 @@ test('a stop ends within 21 s, although an answer, an Event, a scrape and the Le
   void replica.sendReview(USED, { user: 'other' }).catch(() => {});
   void replica.sendReview(UNUSED, { timeout: '30s' }).catch(() => {});
   await clock.pass(17_000);
+  expect(replica.isEnded()).toBe(true);
+});
+
+test('a stop waits for the last Event', async () => {
+  const { world, clock, replica } = await startWorld();
+  world.faults.intercept(({ path }) => {
+    if (!path.endsWith('/events')) return 'pass';
+    return (response) => setTimeout(() => response.writeHead(201).end('{}'), 1_000);
+  });
+  replica.stop();
+  await clock.pass(4_990);
+  await replica.review(USED);
+  await clock.pass(900);
+  expect(replica.isEnded()).toBe(false);
+  await clock.pass(200);
   expect(replica.isEnded()).toBe(true);
 });
 

@@ -17,6 +17,12 @@ test('each answer is in the log, the metrics, the Events and the status', async 
   expect(await replica.review(USED, { user: 'dave' })).toMatchObject({ allowed: true, code: 'MCG_OVERRIDDEN' });
   await expectRecorded(replica);
   await expectAnnounced(world, replica);
+  const series = await replica.scrape();
+  for (const [path, count] of Object.entries({ index: 3, live: 1, none: 1 }))
+    expect(series.get(`mcguard_decision_duration_seconds_count{path="${path}"}`)).toBe(count);
+  expect(series.get('mcguard_webhook_calls_total{authorization="true"}')).toBe(5);
+  expect(series.get('mcguard_live_reads_total')).toBe(1);
+  expect(series.get('mcguard_references{kind="Node"}')).toBe(6);
   expect(world.listEvents('DeletionDenied')).toHaveLength(2);
   expect(world.listEvents('DeletionOverridden')).toMatchObject([{ note: expect.stringMatching(/^dave: .*CHG-7$/) }]);
   await clock.within(13_000, 'the deletions are in the status', () => {
@@ -68,6 +74,16 @@ test('a dangling reference is reported everywhere within 5 s, and no longer afte
   expect(replica.messages().filter((message) => message.startsWith(text))).toHaveLength(1);
   world.setNode('worker-1', USED);
   await expectRecovered(world);
+});
+
+test('a pool that stays paused for a restore is reported', async () => {
+  const { world, clock, replica } = await startWorld();
+  const annotations = { 'machineconfig-guard.io/paused-for-restore': USED };
+  world.cluster.patch('machineconfigpools', 'worker', { metadata: { annotations }, spec: { paused: true } });
+  await clock.within(3_500, 'the status has it', () =>
+    world.findCondition('RestoresComplete').startsWith('False PoolPausedForRestore: pool worker is paused'),
+  );
+  expect((await replica.scrape()).get('mcguard_stalled_restores')).toBe(1);
 });
 
 test('a config that its pool left is held by the clock of the API server, and then not', async () => {
