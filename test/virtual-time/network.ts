@@ -182,6 +182,10 @@ export class VirtualNetwork {
     }
   }
 
+  countOpen(host: string): number {
+    return this.#findLinks(host).length;
+  }
+
   #findLinks(host: string): readonly Link[] {
     return [...this.#links.keys()].filter((link) => link.host === host);
   }

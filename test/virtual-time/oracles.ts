@@ -8,8 +8,8 @@ const DECISION_SECONDS = 3.81;
 const RECOVERY_MS = 10_000;
 /** A relist can hang on a dead connection for a minute, and then pauses for up to 30 s. */
 const INDEX_MS = 100_000;
-/** The TLS profile is read every 10 s. */
-const CONDITIONS_MS = 17_000;
+/** The TLS profile is read every 10 s. A list pauses for up to 30 s after an object that the guard cannot read. */
+const CONDITIONS_MS = 35_000;
 /** The last denial is in the status within 10 s (docs/operate.md), and at most as long again after another one. */
 const ANSWERS_MS = 13_000;
 /** API servers send a bookmark each minute (docs/monitoring.md). */
@@ -43,8 +43,9 @@ export async function expectRecorded(replica: VirtualReplica): Promise<void> {
 }
 
 /** Users see each denial, unless it was a dry run, as an Event, and the last one in the status. */
-export async function expectAnnounced(world: VirtualWorld, replica: VirtualReplica): Promise<void> {
-  const announced = replica.answers.filter(({ isForged, isDryRun }) => !isForged && !isDryRun);
+export async function expectAnnounced(world: VirtualWorld, replica: VirtualReplica, since = 0): Promise<void> {
+  const answers = replica.answers.filter(({ atSeconds }) => atSeconds >= since);
+  const announced = answers.filter(({ isForged, isDryRun }) => !isForged && !isDryRun);
   const denied = announced.filter(({ allowed }) => !allowed);
   await world.clock.pass(10);
   const events = world.listEvents('DeletionDenied').map((event) => {

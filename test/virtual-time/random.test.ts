@@ -4,7 +4,7 @@ import { FAULTS, pick } from './random-faults.ts';
 import { CONFIGS, NODES, OTHER, startWorld, USED } from './world.ts';
 
 /** `VIRTUAL_SEEDS=7` or `VIRTUAL_SEEDS=1-200`. */
-const [FIRST = 1, LAST = FIRST] = (process.env['VIRTUAL_SEEDS'] ?? '1-4').split('-').map(Number);
+const [FIRST = 1, LAST = FIRST] = (process.env['VIRTUAL_SEEDS'] ?? '1-3').split('-').map(Number);
 const SEEDS = Array.from({ length: LAST - FIRST + 1 }, (_, index) => FIRST + index);
 const FAULTS_OF_RUN = 4;
 
@@ -40,7 +40,10 @@ test.each(SEEDS)('with random faults of seed %i, no answer is wrong, and everyth
       note('recovered');
     }
     await expectRecorded(replica);
-    await expectAnnounced(world, replica);
+    const since = clock.seconds;
+    await replica.review(USED, { user: 'carol' });
+    // The API server has not got all Events of earlier denials.
+    await expectAnnounced(world, replica, since);
   } catch (error) {
     throw new Error(`seed ${seed}:\n${trace.join('\n')}\n${String(error)}`, { cause: error });
   }
