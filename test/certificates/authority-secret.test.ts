@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
 import type { ServingCertificate } from '../../src/certificates/key-pair.ts';
@@ -60,29 +60,6 @@ async function follow(data: SecretData | undefined) {
 }
 
 const leafOf = (certificate: ServingCertificate) => new X509Certificate(certificate.current().certificatePem);
-
-test('issues a leaf for the Service, renews it after two thirds of its life, and follows a new authority', async () => {
-  const { clock, starting, lines, messages, awaitReads, write } = await follow(dataOf(first));
-  const certificate = await starting;
-  const onChange = vi.fn<() => void>();
-  certificate.onChange(onChange);
-  const { fingerprint256: before, subjectAltName } = leafOf(certificate);
-  const service = 'DNS:machineconfig-guard.guard-ns.svc';
-  expect(subjectAltName).toBe(`${service}, ${service}.cluster.local`);
-  clock.now = START + 4 * DAY_MS;
-  await awaitReads();
-  expect(leafOf(certificate).fingerprint256).toBe(before);
-  clock.now = START + 5 * DAY_MS;
-  await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
-  expect(onChange).toHaveBeenCalledOnce();
-  expect(new Date(leafOf(certificate).validTo).getTime()).toBe(clock.now + 7 * DAY_MS);
-  expect(messages().at(-1)).toMatch(/^serving certificate issued: two thirds of its life passed at /);
-  write(dataOf(second));
-  const { publicKey } = new X509Certificate(second.certificatePem);
-  await expect.poll(() => leafOf(certificate).verify(publicKey)).toBe(true);
-  expect(messages().at(-1)).toBe('serving certificate issued: the authority was rotated');
-  expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
-});
 
 test.each<[string, (follower: Awaited<ReturnType<typeof follow>>) => void, string]>([
   ['has no key', ({ write }) => write({ 'ca.key': null }), 'it has no ca.key'],

@@ -1,9 +1,4 @@
-import {
-  createServer as createProxy,
-  type IncomingMessage,
-  type RequestListener,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Agent } from 'node:https';
@@ -17,6 +12,8 @@ import { startHttpsServer } from '../support/tls.ts';
 import { listen } from '../../src/serving/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { VirtualClock } from '../virtual-time/clock.ts';
+import { VirtualNetwork } from '../virtual-time/network.ts';
 
 /**
  * Starts a server and a client of it until the end of the test.
@@ -63,7 +60,7 @@ test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('sends a request below th
 test('sends a request through a proxy', async () => {
   const proxied: string[] = [];
   const received = await sendRequest(async (port) => {
-    const proxy = createProxy().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
+    const proxy = createServer().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
       proxied.push(url);
       const upstream = connect(port, '127.0.0.1', () => {
         client.write('HTTP/1.1 200 Connection established\r\n\r\n');
@@ -156,30 +153,53 @@ function answerTogether(count: number): RequestListener {
 
 const POST = { method: 'POST' } as const;
 
+/** As {@link startApi}, in virtual time. Each connection is a new one of the network. */
+async function startVirtualApi(onRequest: RequestListener) {
+  const clock = new VirtualClock(1);
+  const network = new VirtualNetwork(clock);
+  network.serve('api', createServer({ keepAliveTimeout: 0 }, onRequest));
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser({ name: 'one', server: 'https://api', skipTLSVerify: true }, { name: 'one' });
+  const api = new KubeApi(new KubeConnection(() => config), 'test');
+  onTestFinished(() => api.close());
+  const send = async (request: Partial<ApiRequest> = {}) =>
+    await api.json({ path: '/api', signal: new AbortController().signal, ...request });
+  const sendInParallel = (count: number, request?: Partial<ApiRequest>) =>
+    clock.await(0, 'the answers', Promise.all(Array.from({ length: count }, async () => await send(request))));
+  return { clock, network, send, sendInParallel };
+}
+
 test('closes the idle connections after 1 s without a response to a GET, and sends it only once', async () => {
-  const responses: ServerResponse[] = [];
+  const slow: ServerResponse[] = [];
   const answer = answerTogether(3);
-  const { send, sendInParallel, sockets, countOpen } = await startApi((request, response) => {
-    if (request.url === '/slow') responses.push(response);
+  const { clock, network, send, sendInParallel } = await startVirtualApi((request, response) => {
+    if (request.url === '/slow') slow.push(response);
     else answer(request, response);
   });
   await sendInParallel(3, POST);
-  const slow = send({ path: '/slow' });
-  await expect.poll(countOpen).toBe(1);
-  responses[0]?.write('{', () => sockets.find(({ closed }) => !closed)?.resetAndDestroy());
-  await expect(slow).rejects.toThrow(/^the response is incomplete/);
-  await send(POST);
-  expect(sockets).toHaveLength(4);
+  const hanging = send({ path: '/slow' }).catch((error: unknown) => String(error));
+  await clock.pass(999);
+  expect(network.countOpen('api')).toBe(3);
+  await clock.pass(1);
+  expect(network.countOpen('api')).toBe(1);
+  await clock.pass(5_000);
+  slow[0]?.write('{');
+  await clock.settle();
+  network.reset('api');
+  expect(await clock.await(0, 'the error', hanging)).toContain('the response is incomplete');
+  expect(slow).toHaveLength(1);
 });
 
 test.each<[number, Purpose | undefined]>([
   [32, undefined],
   [2, { name: 'few', maxConnections: 2 }],
 ])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
-  const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(count));
+  const { clock, network, sendInParallel } = await startVirtualApi(answerTogether(count));
   await sendInParallel(100, { ...POST, ...(purpose === undefined ? {} : { purpose }) });
-  expect(sockets).toHaveLength(count);
-  await expect.poll(countOpen).toBe(0);
+  await clock.pass(4_999);
+  expect(network.countOpen('api')).toBe(count);
+  await clock.pass(1);
+  expect(network.countOpen('api')).toBe(0);
 });
 
 test('gives watches and lists own connections, and rejects a waiting request if its signal aborts', async () => {

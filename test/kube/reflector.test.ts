@@ -156,33 +156,6 @@ test.each<[string, Fault]>([
   expect(listCount()).toBe(2);
 });
 
-test('lists again if versions went back, which a watch does not report', async () => {
-  let isRestored = false;
-  const { known, watchedVersions, awaitWatch } = await follow({
-    timing: { probeMs: 40 },
-    onRequest: ({ isWatch }) => (isRestored && !isWatch ? { status: 200, body: toList('0') } : 'pass'),
-  });
-  await awaitWatch();
-  isRestored = true;
-  await expect.poll(known).toEqual(['a rendered-old']);
-  await expect.poll(() => watchedVersions().at(-1)).toBe('0');
-});
-
-test('checks at least every 38 s whether versions went back', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  const { cluster, awaitWatch } = await follow({ timing: 'default' });
-  await awaitWatch();
-  const probed = new Promise<string>((resolve) => {
-    cluster.faults.intercept(({ path, query }) => {
-      if (query.has('limit')) resolve(path);
-      return 'pass';
-    });
-  });
-  vi.advanceTimersByTime(37_501);
-  // A poll would let more time pass.
-  expect(await probed).toBe('/api/v1/nodes');
-});
-
 test('does not accept an older list unless the probe finds that versions went back', async () => {
   let isStale = false;
   const { reflector, known, messages, awaitWatch, sendToWatch } = await follow({
@@ -198,18 +171,6 @@ test('does not accept an older list unless the probe finds that versions went ba
   expect([reflector.newestVersion, ...known()]).toEqual([newest, 'a rendered-1']);
   isStale = false;
   await expect.poll(messages).toContain('watching nodes again');
-});
-
-test('lists again after an outage in which a restored etcd can overtake its version', async () => {
-  fakeUntilEnd('performance');
-  const { cluster, listCount, awaitWatch, messages } = await follow();
-  await awaitWatch();
-  cluster.faults.intercept(() => 'reset');
-  cluster.faults.cutConnections();
-  await expect.poll(messages).toContainEqual(expect.stringContaining('cannot watch nodes'));
-  vi.advanceTimersByTime(TIMING.silenceMs + 1);
-  cluster.faults.clear();
-  await expect.poll(listCount).toBe(2);
 });
 
 test('lists again if the silence ends during the probe before the next watch', async () => {

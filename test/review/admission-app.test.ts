@@ -143,11 +143,6 @@ test.each([
   expect(response.headers['allow']).toBe(status === 405 ? 'POST' : undefined);
 });
 
-test('closes the connection of each answer while it drains', async () => {
-  serving.isDraining = true;
-  expect(await post()).toMatchObject({ allowed: true, connection: 'close' });
-});
-
 test('judges no review before the guard has started', async () => {
   let start = (): void => {};
   const started = new Promise<void>((resolve) => (start = resolve));

@@ -1,8 +1,6 @@
 import { once } from 'node:events';
-import { Socket } from 'node:net';
-import { text } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { Replaceable } from '../../src/common/replaceable.ts';
 import { INTERMEDIATE, parseTlsProfile, type TlsParameters } from '../../src/serving/tls-profile.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
@@ -70,26 +68,4 @@ test('does not repeat a handshake on an open connection', async () => {
     socket.renegotiate({}, () => resolve('repeated'));
   });
   expect(await outcome).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' });
-});
-
-test('answers 408 to headers that take 10 s, and closes a connection whose handshake takes 10 s', async () => {
-  const { server, connectTcp, connectTls } = await startTestServer();
-  const headers = connectTls();
-  await once(headers, 'secureConnect');
-  // Node measures with a clock of its own, so the test shortens the timeouts that the server sets.
-  const { value } = Object.getOwnPropertyDescriptor(Socket.prototype, 'setTimeout') ?? {};
-  const setTimeout = value as (this: Socket, ms: number, onTimeout?: () => void) => Socket;
-  const spy = vi.spyOn(Socket.prototype, 'setTimeout').mockImplementation(function shorten(this: Socket, ms, done) {
-    return setTimeout.call(this, ms === 10_000 ? 100 : ms, done);
-  });
-  expect(server.headersTimeout).toBe(10_000);
-  server.headersTimeout = 100;
-  const handshake = connectTcp();
-  // The first bytes of a ClientHello.
-  handshake.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
-  headers.write('POST / HTTP/1.1\r\nHost: x\r\n');
-  const [nothing, answer] = await Promise.all([text(handshake).catch(() => ''), text(headers)]);
-  expect(nothing).toBe('');
-  expect(spy).toHaveBeenCalledWith(10_000, expect.any(Function));
-  expect(answer).toMatch(/^HTTP\/1\.1 408 Request Timeout/);
 });

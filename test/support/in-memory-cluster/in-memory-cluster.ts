@@ -105,11 +105,30 @@ export class InMemoryCluster {
     if (object !== undefined) this.#write('DELETED', resource, object);
   }
 
-  /** Sends the changes after a version, and then each new one. Returns the function that ends the watch. */
+  /**
+   * Sends the changes after a version, and then each new one. A watch from a future version waits for it in silence.
+   * Returns the function that ends the watch.
+   */
   watch(send: (change: Change) => void, version = this.version): () => void {
-    for (const change of this.#changes.slice(Math.max(0, version - FIRST_VERSION))) send(change);
-    this.#watchers.add(send);
-    return () => void this.#watchers.delete(send);
+    const sendLater = (change: Change): void => {
+      if (Number(change.object.metadata.resourceVersion) > version) send(change);
+    };
+    this.#changes.forEach(sendLater);
+    this.#watchers.add(sendLater);
+    return () => void this.#watchers.delete(sendLater);
+  }
+
+  /** Restores a backup of etcd: the changes after a version are lost. Open watches stay open, and get nothing more. */
+  restore(version: number): void {
+    this.#objects.clear();
+    this.#watchers.clear();
+    this.#changes.length = version - FIRST_VERSION;
+    for (const { type, resource, object } of this.#changes) {
+      const { name, namespace = '' } = object.metadata;
+      const key = toKey(resource, namespace, name);
+      if (type === 'DELETED') this.#objects.delete(key);
+      else this.#objects.set(key, object);
+    }
   }
 
   #write(type: Change['type'], resource: string, written: KubeObject, isDryRun = false): KubeObject {

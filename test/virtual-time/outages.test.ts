@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { expectRecorded, expectRecovered, expectRight } from './oracles.ts';
+import type { VirtualReplica } from './replica.ts';
+import { OTHER, startWorld, UNUSED, USED } from './world.ts';
+
+const LISTS = /\/(?:nodes|machineconfigpools|machineosbuilds)$/;
+const SETTINGS = /machineconfigguards\/cluster$/;
+
+/** The object that the guard has written can itself be one of the backup. */
+async function expectProtectedConfigs(replica: VirtualReplica, count: number): Promise<void> {
+  expect((await replica.scrape()).get('mcguard_protected_configs')).toBe(count);
+}
+
+test('without a fault, nothing is listed or logged again, and each watch is checked every 38 s', async () => {
+  const { world, replica, clock } = await startWorld();
+  const [requests, lines] = [world.faults.requests.length, replica.lines.length];
+  await clock.pass(115_000);
+  const reads = world.faults.requests.slice(requests).filter(({ path, isWatch }) => LISTS.test(path) && !isWatch);
+  const checks = reads.filter(({ query }) => query.has('limit'));
+  expect(reads).toEqual(checks);
+  for (const kind of ['nodes', 'machineconfigpools', 'machineosbuilds'])
+    expect(checks.filter(({ path }) => path.endsWith(kind)).length).toBeGreaterThanOrEqual(3);
+  expect(replica.lines.slice(lines)).toEqual([]);
+  await expectRecovered(world);
+});
+
+test('if all connections are dead without a sign, a deletion is allowed within 2 s on new ones', async () => {
+  const { world, replica } = await startWorld();
+  // Two live reads at a time leave connections for both.
+  const recover = world.answer(/nodes$/, 'hang');
+  await replica.review(UNUSED);
+  recover();
+  await replica.reviewAll([UNUSED, UNUSED]);
+  world.network.freeze(replica.name);
+  const answer = await replica.review(UNUSED);
+  expect(answer).toMatchObject({ code: 'MCG_NOT_IN_USE' });
+  expect(answer.seconds).toBeLessThan(2);
+  await expectRecovered(world);
+});
+
+test('while the API server hangs, a review is answered after 3.8 s, and the connections continue', async () => {
+  const { world, replica } = await startWorld();
+  world.network.freeze(replica.name);
+  world.network.silent.add(replica.name);
+  for (const config of [USED, UNUSED]) {
+    const answer = await replica.review(config);
+    expectRight(answer);
+    expect(answer.code).toBe('MCG_UNVERIFIED');
+  }
+  expect(await replica.probe()).toBe('200 ok');
+  world.network.silent.clear();
+  world.network.thaw(replica.name);
+  await expectRecovered(world);
+  await expectRecorded(replica);
+});
+
+test('a watch that is silent without bookmarks is opened again after 90 s, and lists what it has missed', async () => {
+  const { world, replica, clock } = await startWorld();
+  for (const watch of world.faults.watches) watch.cork();
+  await clock.pass(60_000);
+  world.cluster.create('nodes', { metadata: { name: 'worker-9' } });
+  world.setNode('worker-9', OTHER);
+  expect((await replica.review(OTHER)).code).toBe('MCG_IN_USE');
+  await clock.within(45_000, 'the index has the new node', () => world.guard?.status?.protectedConfigs === 2);
+  world.cluster.erase('nodes', 'worker-9');
+  expect(replica.messages()).toContain('cannot watch nodes: the watch has been silent for 90 s');
+  await expectRecovered(world);
+});
+
+test('after a restore of etcd, the index follows the restored objects within 38 s', async () => {
+  const { world, replica, clock } = await startWorld();
+  await clock.pass(2_000);
+  const backup = world.cluster.version;
+  // Otherwise the guard's own writes would make the versions of the restored cluster newer.
+  for (let count = 0; count < 500; count += 1) world.setNode('worker-1', OTHER);
+  await clock.within(5_000, 'the status has the other config', () => world.guard?.status?.protectedConfigs === 2);
+  world.cluster.restore(backup);
+  expect((await replica.review(OTHER)).code).toMatch(/^MCG_(?:NOT_IN_USE|UNVERIFIED)$/);
+  await clock.eventually(42_000, async () => await expectProtectedConfigs(replica, 1));
+  await expectRecovered(world);
+});
+
+test('after an outage, in which the versions of a restored etcd overtook the watch, it lists again', async () => {
+  const { world, replica, clock } = await startWorld();
+  const backup = world.cluster.version;
+  for (let count = 0; count < 3; count += 1) world.setNode('worker-1', count % 2 === 0 ? OTHER : USED);
+  await clock.pass(2_000);
+  world.network.refused.add(replica.name);
+  world.network.reset(replica.name);
+  await clock.pass(95_000);
+  world.cluster.restore(backup);
+  for (let count = 0; count < 40; count += 1) world.setNode('worker-0', USED);
+  world.network.refused.clear();
+  // After the longest pause the watch is checked, and after another one it lists.
+  await clock.eventually(65_000, async () => await expectProtectedConfigs(replica, 1));
+  await expectRecovered(world);
+});
+
+test('a mode that cannot be read applies for 15 s, and then Enforce', async () => {
+  const { world, replica, clock } = await startWorld();
+  world.setGuardSpec({ mode: 'Audit' });
+  await clock.pass(2_000);
+  expect((await replica.review(USED)).allowed).toBe(true);
+  const recover = world.answer(SETTINGS, { status: 500 });
+  await clock.pass(13_500);
+  expect((await replica.review(USED)).allowed).toBe(true);
+  await clock.pass(3_500);
+  const answer = await replica.review(USED);
+  expect(answer.code).toBe('MCG_IN_USE');
+  expect(answer.message).toContain('The mode Audit cannot be read at present, so Enforce applies.');
+  expect(world.findCondition('Ready')).toMatch(/^False SettingsUnreadable: /);
+  const series = await replica.scrape();
+  expect(series.get('mcguard_mode{mode="Enforce"}')).toBe(1);
+  expect(series.get('mcguard_index_age_seconds{resource="machineconfigguards"}')).toBeGreaterThan(15);
+  recover();
+  world.setGuardSpec({ mode: 'Enforce' });
+  await clock.pass(2_000);
+  await expectRecovered(world);
+  await expectRecorded(replica);
+});
+
+test('an object that the guard cannot read denies what is unused, until it is repaired', async () => {
+  const { world, replica, clock } = await startWorld();
+  world.setNode('worker-2', 7 as unknown as string);
+  await clock.within(5_000, 'the condition Ready is False', () =>
+    world.findCondition('Ready').startsWith('False Unreadable: nodes: annotation currentConfig of node worker-2'),
+  );
+  expect((await replica.review(UNUSED)).code).toBe('MCG_UNVERIFIED');
+  expect((await replica.review(USED)).code).toBe('MCG_IN_USE');
+  world.setNode('worker-2', USED);
+  await expectRecovered(world);
+});
+
+test('a revoked token is read again, and no review notices', async () => {
+  const { world, replica } = await startWorld();
+  world.faults.revokeTokens();
+  expect((await replica.review(UNUSED)).allowed).toBe(true);
+  await expectRecovered(world);
+  expect(replica.lines.filter(({ level }) => Number(level) >= 50)).toEqual([]);
+});

@@ -1,0 +1,144 @@
+import { hostname } from 'node:os';
+import { expect, test } from 'vitest';
+import type { VirtualReplica } from './replica.ts';
+import { startWorld, UNUSED, USED, type VirtualWorld } from './world.ts';
+
+const LEASES = /\/leases\b/;
+
+/** The replica cannot reach the API server, and cannot release the Lease. */
+function isolate({ network }: VirtualWorld, { name }: VirtualReplica): void {
+  network.refused.add(name);
+  network.reset(name);
+}
+
+/** The replicas that have written the conditions since a time, in seconds. */
+function findStatusWriters({ writes }: VirtualWorld, since: number): readonly string[] {
+  const ofStatus = writes.filter(
+    ({ path, body }) => path.endsWith('/status') && 'conditions' in (body['status'] as object),
+  );
+  return [...new Set(ofStatus.filter(({ atSeconds }) => atSeconds >= since).map(({ by }) => by))];
+}
+
+function findLeader(world: VirtualWorld): string | undefined {
+  return world.writes.findLast(({ path, body }) => LEASES.test(path) && readHolder(body) !== '')?.by;
+}
+
+function readHolder(body: Readonly<Record<string, unknown>>): string {
+  return (body['spec'] as { readonly holderIdentity: string }).holderIdentity;
+}
+
+test('of two replicas, only the leader writes the status, and renews the Lease every 26 s', async () => {
+  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
+  const since = clock.seconds;
+  // Both have something to write.
+  for (const each of [replica, second]) await each.review(USED, { user: each.name });
+  world.setGuardSpec({ holdSuperseded: '1h' });
+  await clock.pass(60_000);
+  expect(findStatusWriters(world, since)).toEqual([findLeader(world)]);
+  expect(world.leaseHolder).toContain(`${hostname()}_`);
+  const renewals = world.writes.filter(({ path, atSeconds }) => LEASES.test(path) && atSeconds >= since);
+  expect(renewals).toHaveLength(2);
+});
+
+test('the Lease says its duration in seconds, and its times in microseconds', async () => {
+  const { world } = await startWorld();
+  const microseconds: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  const acquired = world.writes.findLast(({ path, body }) => LEASES.test(path) && readHolder(body) !== '');
+  expect(acquired?.body['spec']).toMatchObject({
+    leaseDurationSeconds: 137,
+    renewTime: microseconds,
+    acquireTime: microseconds,
+  });
+});
+
+test('if the leader cannot reach the API server for a minute, it stays the leader', async () => {
+  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
+  const leader = findLeader(world);
+  const lost = [replica, second].find(({ name }) => name === leader) ?? replica;
+  await clock.pass(20_000);
+  isolate(world, lost);
+  await clock.pass(60_000);
+  world.network.refused.clear();
+  const since = clock.seconds;
+  // Each replica sees within 26 s who holds the Lease.
+  await clock.pass(30_000);
+  world.setGuardSpec({ holdSuperseded: '1h' });
+  await clock.pass(3_000);
+  expect(findStatusWriters(world, since)).toEqual([leader]);
+});
+
+test('if the leader is lost, the other replica takes over within 3 minutes, and writes the status alone', async () => {
+  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
+  const leader = findLeader(world);
+  const [lost, other] = leader === replica.name ? [replica, second] : [second, replica];
+  isolate(world, lost);
+  await clock.pass(110_000);
+  expect(findLeader(world)).toBe(lost.name);
+  await clock.within(70_000, 'the other replica is the leader', () => findLeader(world) === other.name);
+  const since = clock.seconds;
+  world.network.refused.clear();
+  world.setGuardSpec({ holdSuperseded: '1h' });
+  await clock.pass(3_000);
+  expect(findStatusWriters(world, since)).toEqual([other.name]);
+});
+
+test('a replica that stops serves for 5 s, sends clients to the other one, and hands over the Lease', async () => {
+  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
+  const leader = findLeader(world);
+  const [stopping, other] = leader === replica.name ? [replica, second] : [second, replica];
+  expect((await stopping.review(USED)).connection).toBe('keep-alive');
+  stopping.stop();
+  await clock.pass(4_000);
+  expect(await stopping.probe()).toBe('503 stopping');
+  expect(await stopping.probe('/healthz')).toBe('200 ok');
+  expect(await stopping.review(USED)).toMatchObject({ code: 'MCG_IN_USE', connection: 'close' });
+  world.setGuardSpec({ mode: 'Audit' });
+  await clock.within(3_000, 'it ends', stopping.isEnded);
+  expect(stopping.messages()).toContain('mode is Audit');
+  expect(world.leaseHolder).toBe('');
+  await clock.within(26_500, 'the other one is the leader', () => findLeader(world) === other.name);
+});
+
+test('a stop ends within 21 s, although an answer, an Event, a scrape and the Lease wait for ever', async () => {
+  const { world, clock, replica } = await startWorld();
+  world.answer(/leases|tokenreviews|\/nodes$|events$/, 'hang');
+  replica.stop();
+  await clock.pass(4_900);
+  // Both wait longer than the guard.
+  void replica.sendReview(USED, { user: 'other' }).catch(() => {});
+  void replica.sendReview(UNUSED, { timeout: '30s' }).catch(() => {});
+  await clock.pass(17_000);
+  expect(replica.isEnded()).toBe(true);
+});
+
+test('a stop waits for the last Event', async () => {
+  const { world, clock, replica } = await startWorld();
+  world.faults.intercept(({ path }) => {
+    if (!path.endsWith('/events')) return 'pass';
+    return (response) => setTimeout(() => response.writeHead(201).end('{}'), 1_000);
+  });
+  replica.stop();
+  await clock.pass(4_990);
+  await replica.review(USED);
+  await clock.pass(900);
+  expect(replica.isEnded()).toBe(false);
+  await clock.pass(200);
+  expect(replica.isEnded()).toBe(true);
+});
+
+test('a replica is not ready, and denies, until it has read the settings and every reference', async () => {
+  const { world, clock } = await startWorld();
+  const settings = world.answer(/machineconfigguards\/cluster$/, { status: 500 });
+  const nodes = world.answer(/\/nodes$/, { status: 403 });
+  const late = await world.addReplica({ isReady: false });
+  await clock.pass(2_000);
+  expect(await late.probe()).toBe('503 not listed yet: nodes');
+  expect(await late.probe('/healthz')).toBe('200 ok');
+  nodes();
+  await clock.pass(5_000);
+  expect(await late.probe()).toBe('503 machineconfigguard not read yet');
+  expect((await late.review(UNUSED)).code).toBe('MCG_UNVERIFIED');
+  settings();
+  await clock.within(2_000, 'it is ready', () => late.messages().includes('ready'));
+  expect((await late.review(UNUSED)).allowed).toBe(true);
+});
