@@ -1,7 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { createAuthority } from '../../certificates/authority.ts';
-import { MAX_DAYS } from '../../certificates/key-pair.ts';
+import { AUTHORITY_DAYS, createAuthority } from '../../certificates/authority.ts';
 import { withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
@@ -43,7 +42,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   const previousAuthority = newAuthority ? cluster?.authority : undefined;
   const kept = newAuthority ? undefined : cluster?.authority;
   const needsAuthority = hasGuard && tls === 'generated';
-  const authority = needsAuthority ? (kept ?? (await createAuthority({ days: MAX_DAYS, now }))) : undefined;
+  const authority = needsAuthority ? (kept ?? (await createAuthority({ days: AUTHORITY_DAYS, now }))) : undefined;
   const givenVersion = openshiftVersion === undefined ? undefined : parseOpenShiftVersion(openshiftVersion);
   const options = {
     ...flags,
