@@ -193,10 +193,9 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const [first, ...others] = clusters.filter(isRead);
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
-  const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);
-  const next = advice === undefined || isAdvised ? [] : formatNext(format, advice);
-  const note = clusters.some(({ protected: isProtected }) => isProtected) ? wrapText(UNTESTED_NOTE, format.width) : [];
-  return [formatTable(format, headers, rows), ...details, ...note, ...next, ''].join('\n');
+  const isUntested = clusters.some(({ protected: isProtected }) => isProtected);
+  const note = isUntested && advice ? [...wrapText(UNTESTED_NOTE, format.width), ...formatNext(format, advice)] : [];
+  return [formatTable(format, headers, rows), ...details, ...note, ''].join('\n');
 }
 
 function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {
