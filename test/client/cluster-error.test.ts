@@ -26,8 +26,8 @@ test.each(answers)('explains a %s of %s that was answered with %i', (verb, path,
 
 test('advises the role of the readers for what it contains', () => {
   const file = new URL('../../manifests/base/reader-roles.yaml', import.meta.url);
-  const [role] = parseAllDocuments(readFileSync(file, 'utf8'));
-  const { rules } = role?.toJS() as { readonly rules: readonly { readonly resources: readonly string[] }[] };
+  const [role] = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as unknown);
+  const { rules } = role as { readonly rules: readonly { readonly resources: readonly string[] }[] };
   expect([...READER_RESOURCES]).toEqual(rules.flatMap(({ resources }) => resources).toSorted());
 });
 
