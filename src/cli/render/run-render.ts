@@ -108,10 +108,11 @@ function listNames({ files }: Installation): string[] {
 }
 
 async function writeDirectory(
-  { out, profile, force, image, fromCluster, openshiftVersion }: RenderFlags,
+  flags: RenderFlags,
   { files, omittedObjects }: Installation,
   output: Output,
 ): Promise<void> {
+  const { out, profile, force } = flags;
   const names = files.map(({ name }) => name);
   // Ignores an unreadable directory here; prepareOutputDirectory reports it.
   const present = await readdir(out).catch(() => []);
@@ -120,30 +121,7 @@ async function writeDirectory(
   await writeOutputFiles(out, files);
   const removed = earlierNames.filter((name) => !names.includes(name));
   for (const name of removed) await rm(path.join(out, name));
-  const isForInstaller = path.basename(path.resolve(out)) === 'openshift';
-  const install = isForInstaller
-    ? advise('for a new cluster, in the parent directory of openshift/', shell`openshift-install agent create image`)
-    : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
-  const isMixed = present.length > earlierNames.length;
-  const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
-  const apply = isMixed
-    ? advise('for a running cluster, render into an empty directory, because this one has other files')
-    : advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
-  const verify = advise('then verify that the guard denies a deletion', shell`machineconfig-guard verify --wait`);
-  const parent = path.dirname(path.resolve(out));
-  const version = verbatim(openshiftVersion ?? 'VERSION');
-  const check = advise(
-    'check what the installer gets',
-    shell`machineconfig-guard check manifests ${verbatim(parent)} --openshift-version ${version}`,
-  );
-  const isUpgrade = fromCluster === true && !isMixed;
-  const steps = [
-    ...(isForInstaller ? [check] : []),
-    install,
-    ...(isUpgrade ? [diff] : []),
-    apply,
-    ...(image === undefined ? [] : [verify]),
-  ];
+  const steps = adviseNext(flags, present.length > earlierNames.length);
   const lines = [
     `Wrote ${files.length} files to ${out}:`,
     ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
@@ -151,9 +129,30 @@ async function writeDirectory(
     ...omittedObjects.map((object) => `Omitted ${object}.`),
     '',
     'Next:',
-    ...steps.flatMap((step) =>
-      formatCommand(output.format, step, isForInstaller && [diff, apply, verify].includes(step)),
-    ),
+    ...steps.flatMap((step) => formatCommand(output.format, step)),
   ];
   output.print(`${lines.join('\n')}\n`);
+}
+
+/** What to do with the files, in its order. Those in `openshift/` are for an installer. */
+function adviseNext({ out, image, fromCluster, openshiftVersion }: RenderFlags, hasOthers: boolean): readonly Advice[] {
+  const text = 'then verify that the guard denies a deletion';
+  const verify = image === undefined ? [] : [advise(text, shell`machineconfig-guard verify --wait`)];
+  const directory = path.resolve(out);
+  if (path.basename(directory) === 'openshift') {
+    const parent = verbatim(path.dirname(directory));
+    const version = verbatim(openshiftVersion ?? 'VERSION');
+    const check = shell`machineconfig-guard check manifests ${parent} --openshift-version ${version}`;
+    return [
+      advise('check what the installer gets', check),
+      advise('install the cluster, such as in the parent directory with', shell`openshift-install agent create image`),
+      ...verify,
+    ];
+  }
+  const copy = advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
+  if (hasOthers)
+    return [copy, advise('for a running cluster, render into an empty directory, because this one has other files')];
+  const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
+  const apply = advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
+  return [copy, ...(fromCluster === true ? [diff] : []), apply, ...verify];
 }
