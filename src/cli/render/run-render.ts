@@ -12,7 +12,7 @@ import { isSameVersion, parseOpenShiftVersion } from '../../install/kubernetes-v
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
-import { formatCommand } from '../../client/output/text-format.ts';
+import { formatCommand, wrapText } from '../../client/output/text-format.ts';
 import { keepInstalled, readInstalled, readVersion } from './installed-guard.ts';
 import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
@@ -20,15 +20,11 @@ import { INSTALLED_NAME } from '../../api/paths.ts';
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const NO_IMAGE =
   '--image is needed: the cluster does not show the image of a guard. If you installed an overlay, apply it again';
-const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';
+const NEW_AUTHORITY_NOTE = 'created a new authority. To upgrade an installed guard, use --from-cluster.';
 const ROTATION_NOTE =
-  'Created a new authority. The API servers trust both until you apply the output without --new-authority.';
+  'created a new authority. The API servers trust both until you apply the output without --new-authority.';
 
 export async function runRender(given: RenderFlags, isGiven: (name: string) => boolean, output: Output): Promise<void> {
-  const { commands } = output.format;
-  const print = (note: string | Advice): void => {
-    output.printNote(`${commands.program}: ${typeof note === 'string' ? note : commands.toClause(note)}`);
-  };
   const now = new Date();
   assertNoConflict(given, isGiven);
   const cluster = given.fromCluster === true ? await readCluster(given, isGiven, now) : undefined;
@@ -52,23 +48,23 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   };
   const installation = build(policy === true ? buildPolicy : buildInstallation, options);
   if (cluster !== undefined && !isSameVersion(cluster.version, givenVersion ?? cluster.version)) {
-    print(
+    output.printMessage(
       `--openshift-version ${openshiftVersion}: the cluster has another version, with Kubernetes 1.${cluster.version}`,
     );
   }
-  for (const note of cluster?.notes ?? []) print(note);
+  for (const note of cluster?.notes ?? []) output.printMessage(note);
   if (image !== undefined && !checkImage(image).pinned) {
-    print(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);
+    output.printMessage(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);
   }
-  for (const warning of installation.warnings) print(`warning: ${warning}`);
+  for (const warning of installation.warnings) output.printMessage(`warning: ${warning}`);
   if (cluster?.before !== undefined) {
     const removal = adviseRemoval(buildInstallation({ ...options, ...(cluster.before as object) }), installation);
-    if (removal !== undefined) print(removal);
+    if (removal !== undefined) output.printMessage(removal);
   }
-  if (previousAuthority !== undefined) output.printNote(ROTATION_NOTE);
+  if (previousAuthority !== undefined) output.printMessage(ROTATION_NOTE);
   if (out === STDOUT) {
-    for (const object of installation.omittedObjects) output.printNote(`Omitted ${object}.`);
-    if (needsAuthority && given.fromCluster !== true) output.printNote(NEW_AUTHORITY_NOTE);
+    for (const object of installation.omittedObjects) output.printMessage(`omitted ${object}`);
+    if (needsAuthority && given.fromCluster !== true) output.printMessage(NEW_AUTHORITY_NOTE);
     output.print(formatStream(installation.files));
     return;
   }
@@ -126,7 +122,7 @@ async function writeDirectory(
     `Wrote ${files.length} files to ${out}:`,
     ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
     ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
-    ...omittedObjects.map((object) => `Omitted ${object}.`),
+    ...omittedObjects.flatMap((object) => wrapText(`Omitted ${object}.`, output.format.width)),
     '',
     'Next:',
     ...steps.flatMap((step) => formatCommand(output.format, step)),

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { beforeEach, expect, test } from 'vitest';
 import { isGuardProfile, needsRunningCluster, PROFILES } from '../../../src/install/profiles.ts';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
+import { useTerminal } from '../terminal.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
@@ -104,11 +105,17 @@ test('--out - prints only the manifests to stdout, also as a plugin, and notes o
   const stream = Object.values(readSet()).join('---\n');
   const args = ['render', '--out', '-', '--image', IMAGE, ...flags];
   const outcome = await runProgram(args, 'kubectl mcguard');
-  const notes = expect.stringMatching(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*\n$/) as string;
+  const notes = expect.stringMatching(
+    /^(?:kubectl mcguard: omitted (?:FlowSchema: |ValidatingAdmissionPolicy ).*\n){2}$/,
+  );
   expect(outcome).toEqual({ exitCode: 0, stdout: stream, stderr: notes });
   expect(existsSync('-')).toBe(false);
   const created = await runProgram(['render', '--out', '-', '--image', IMAGE, '--openshift-version', '4.18']);
-  expect(created.stderr).toMatch(/^Created a new authority\. .* use --from-cluster\.\n$/);
+  expect(created.stderr).toMatch(/^machineconfig-guard: created a new authority\. .* use --from-cluster\.\n$/);
+  useTerminal(80, 'stderr');
+  const { stderr } = await runProgram(['render', '--out', '-', '--image', 'example.com/guard:1', ...flags]);
+  expect(stderr).toMatch(/^machineconfig-guard: warning: --image \S+ has no digest: /);
+  expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
 
 test('replaces an earlier set only with --force, of the same flags only its keys, and no other file', async () => {
