@@ -14,6 +14,8 @@ import { generateRsaKeys, signCertificate } from './sign-certificate.ts';
 /** A self-signed certificate for a webhook's caBundle, and its key. */
 export type Authority = KeyPair;
 
+/** Ten years, the life of an authority that `render` or `certs` creates. */
+export const AUTHORITY_DAYS = 3650;
 /** NIST SP 800-57 part 1 asks for 3072 bits after 2030. An authority can live for ten years. */
 const AUTHORITY_KEY_BITS = 3072;
 /** Enough until 2030 (NIST SP 800-57), and half the handshake cost of 3072. */

@@ -38,8 +38,6 @@ const DAY_MS = 24 * HOUR_MS;
  * (Kiribati) to -12 h (Baker Island). The issuer may be ahead while the API server is behind.
  */
 const BACKDATE_MS = (14 + 12) * HOUR_MS;
-/** Ten years, the default life of an authority. */
-export const MAX_DAYS = 3650;
 
 export interface Validity {
   readonly notBefore: Date;

@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../common/printable-text.ts';
 import { formatError } from '../client/output/error-text.ts';
 import { removeUnsafe } from '../client/output/output.ts';
+import { getErrorWidth, wrapText } from '../client/output/text-format.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
@@ -146,7 +147,8 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
         const text = message.replace(/^error: (?:command-argument (?=value))?/, '');
-        write(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}\n`);
+        const width = getErrorWidth() ?? Number.POSITIVE_INFINITY;
+        write(`${wrapText(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}`, width).join('\n')}\n`);
       },
     });
   // addCommand() copies no settings. Without this copy, an unknown flag of a subcommand exits with 1.

@@ -1,4 +1,5 @@
 import { toPrintableLine } from '../common/printable-text.ts';
+import { MCO_GROUP } from '../mco/api-paths.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError, isTimeout } from '../kube/errors.ts';
@@ -53,7 +54,7 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
     case 403: {
       // The reason names the user, and a subresource or another right that the request needs.
       const denial = reason.replace(/^.*? is forbidden: /, '');
-      return explain(`${server} denies you "${verb}" on ${target}: ${denial}`, adviseRights(verb, resource, denial));
+      return explain(`${server} denies you "${verb}" on ${target}: ${denial}`, adviseRights(access, denial));
     }
     case 404:
       return explain(`${server} does not serve ${kind}: ${NOT_INSTALLED}`);
@@ -61,18 +62,33 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
   return explain(`${server} answered ${cause.status} to ${verb} ${target}: ${reason}`);
 }
 
-const READING_VERBS: ReadonlySet<string> = new Set(['get', 'list']);
+/** What the ClusterRole `machineconfig-guard-reader` may read. */
+export const READER_RESOURCES: ReadonlySet<string> = new Set([
+  'certificatesigningrequests',
+  'deployments',
+  'leases',
+  'machineconfigguards',
+  'machineconfigpools',
+  'machineconfigs',
+  'machineosbuilds',
+  'machineosconfigs',
+  'nodes',
+  'poddisruptionbudgets',
+  'validatingadmissionpolicybindings',
+  'validatingwebhookconfigurations',
+]);
 
 /** The role that has the right, if a profile of `render` or the guard's manifests contain one. */
-function adviseRights(verb: string, resource: string, denial: string): Advice | undefined {
+function adviseRights({ verb, resource, group }: ClusterAccessError['access'], denial: string): Advice | undefined {
   const apply = 'an administrator can apply the role that has the right, and bind it to you';
   const profile = shell`machineconfig-guard render --from-cluster`;
-  // Only `restore` writes, and reads the disk of a node with a pod.
-  if (verb === 'create' || verb === 'patch' || resource === 'pods')
+  const isWrite = verb === 'create' || verb === 'patch';
+  // `restore` reads the disk of a node with a pod.
+  if (resource === 'pods' || (isWrite && group === MCO_GROUP))
     return advise(apply, shell`${profile} --profile restore-role --out - | oc apply -f -`);
   if (verb === 'delete' && resource === 'machineconfigs')
     return advise(apply, shell`${profile} --profile verify-role --out - | oc apply -f -`);
-  if (!READING_VERBS.has(verb)) return undefined;
+  if ((verb !== 'get' && verb !== 'list') || !READER_RESOURCES.has(resource)) return undefined;
   const user = verbatim(/^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER');
   const role = 'machineconfig-guard-reader';
   const bind = shell`oc create clusterrolebinding ${role} --clusterrole=${role} --user=${user}`;

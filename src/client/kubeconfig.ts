@@ -2,16 +2,21 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Context, KubeConfig } from '@kubernetes/client-node';
+import { shell } from '../common/shell-command.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { readRegularFileSync } from '../files/read-file.ts';
 import { parseYaml, YamlError } from '../files/yaml-document.ts';
 import { hasText, KubeConnection, KubeconfigError } from './kube-connection.ts';
-import { LOGIN_ADVICE, type RepeatedFlags } from './output/advice.ts';
+import { advise, type RepeatedFlags } from './output/advice.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** One cluster with its certificates has about 6 KiB. */
 const MAX_BYTES = 16 * 1024 * 1024;
+const NO_CLUSTER_ADVICE = advise(
+  "during an install, pass --kubeconfig auth/kubeconfig of the installer's directory; otherwise log in with",
+  shell`oc login`,
+);
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**
@@ -52,7 +57,7 @@ function loadConfig({ kubeconfig }: RepeatedFlags, env: Environment, root = ''):
     const reason = isDefault
       ? `neither --kubeconfig nor KUBECONFIG is set, and ${defaultFile} does not exist`
       : `no file of KUBECONFIG exists: ${listed.join(', ')}`;
-    throw new KubeconfigError(`no cluster: ${reason}`, LOGIN_ADVICE);
+    throw new KubeconfigError(`no cluster: ${reason}`, NO_CLUSTER_ADVICE);
   }
   return config;
 }

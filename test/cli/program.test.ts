@@ -46,6 +46,13 @@ test('an error with two ways out, or for a terminal, has each command on its own
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
+test('an error about a flag fits into the columns of a terminal', async () => {
+  useTerminal(80, 'stderr');
+  const { exitCode, stderr } = await runProgram(['verify', '--wait', '--timeout', 'soon']);
+  expect([exitCode, stderr.replaceAll('\n', ' ')]).toEqual([2, expect.stringContaining(' is invalid. Must be a ')]);
+  expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
+});
+
 test('starts as a user without a name, as in a pod', ({ skip }) => {
   skip(process.getuid?.() !== 0, 'only root can start a program as another user');
   // Only root may read the directory of the bundle.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { toCliError } from '../../src/client/cluster-error.ts';
+import { parse, parseAllDocuments } from 'yaml';
+import { READER_RESOURCES, toCliError } from '../../src/client/cluster-error.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
@@ -22,6 +22,13 @@ test.each(answers)('explains a %s of %s that was answered with %i', (verb, path,
   const error = toCliError(new ClusterAccessError(verb, path, new ApiError(status, '', reason)), API) as CliError;
   expect(error).toMatchObject({ exitCode: 3, cause: {} });
   expect(error.describe(new CommandFormatter('machineconfig-guard', {}))).toBe(message);
+});
+
+test('advises the role of the readers for what it contains', () => {
+  const file = new URL('../../manifests/base/reader-roles.yaml', import.meta.url);
+  const [role] = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as unknown);
+  const { rules } = role as { readonly rules: readonly { readonly resources: readonly string[] }[] };
+  expect([...READER_RESOURCES]).toEqual(rules.flatMap(({ resources }) => resources).toSorted());
 });
 
 test.each(Object.entries(connections))('explains a connection that fails with %s', (code, reason) => {

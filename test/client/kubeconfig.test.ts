@@ -64,13 +64,15 @@ async function findError(options: ClusterFlags, env: Record<string, string> = {}
   return expect.fail('there is no error');
 }
 
+const LOGIN =
+  "during an install, pass --kubeconfig auth/kubeconfig of the installer's directory; otherwise log in with: oc login";
+
 test('throws one sentence if there is no kubeconfig', async () => {
   expect(await findError({})).toBe(
-    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist; ` +
-      'log in with: oc login',
+    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist; ${LOGIN}`,
   );
   expect(await findError({}, { KUBECONFIG: '/x:/y' })).toBe(
-    'no cluster: no file of KUBECONFIG exists: /x, /y; log in with: oc login',
+    `no cluster: no file of KUBECONFIG exists: /x, /y; ${LOGIN}`,
   );
   expect(await findError({ kubeconfig: '/x' })).toBe(
     'the kubeconfig /x (from --kubeconfig) is not usable: cannot read /x: it does not exist',

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
-import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { createNumberParser, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
@@ -19,6 +18,8 @@ const DEFAULT_DNS_NAMES = [
   'machineconfig-guard.machineconfig-guard.svc.cluster.local',
 ];
 const DEFAULT_DAYS = 365;
+/** The life of its authority, at which every serving certificate ends. */
+const MAX_DAYS = 3650;
 
 interface CertsFlags {
   readonly out: string;
@@ -78,8 +79,8 @@ function listFiles(directory: string): string[] {
 
 async function makeCertificates({ out, days, force, dns, ip }: CertsFlags, now: Date): Promise<void> {
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
-  const { createAuthority, issueLeaf } = await import('../../certificates/authority.ts');
-  const authority = await createAuthority({ days: MAX_DAYS, now });
+  const { AUTHORITY_DAYS, createAuthority, issueLeaf } = await import('../../certificates/authority.ts');
+  const authority = await createAuthority({ days: AUTHORITY_DAYS, now });
   const names = { dnsNames: [...new Set(dns ?? DEFAULT_DNS_NAMES)], ipAddresses: [...new Set(ip)] };
   const leaf = await issueLeaf({ authority, ...names, days, now });
   const contents = [authority.certificatePem, authority.privateKeyPem, leaf.certificatePem, leaf.privateKeyPem];

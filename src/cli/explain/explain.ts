@@ -66,9 +66,9 @@ Examples:
 
 /** @throws CliError with the nearest topics if none has the name, and no heading quotes the text */
 function findTopic(given: string, topics: Topics, rows: readonly Row[]): string {
-  const sections = PAGES.flatMap((page) => listSections(page).map(({ anchor }) => `${page}/${anchor}`));
+  const sections = PAGES.flatMap(listSections).filter((section) => !PAGES.includes(section.topic));
   const codes = new Set([...topics.keys(), ...rows.flatMap((row) => row.codes)]);
-  const names = [...codes, ...sections];
+  const names = [...new Set([...codes, ...sections.map(({ topic: name }) => name)])];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
   const topic = names.find((name) => simplify(name) === wanted) ?? findQuote(given);
   if (topic !== undefined) return topic;
@@ -82,12 +82,13 @@ function findTopic(given: string, topics: Topics, rows: readonly Row[]): string 
     .toSorted((one, other) => other.similarity - one.similarity)
     .map(({ name }) => name);
   const word = given.trim().toLowerCase();
-  const mentions = sections.filter((name) => word !== '' && findText(name)?.toLowerCase().includes(word));
-  const nearSections = sections.filter(isNear);
+  const mentions = sections.filter(({ text }) => word !== '' && text.toLowerCase().includes(word));
+  const nearSections = sections.filter((section) => isNear(section.topic));
   // The runbook of a problem comes before the sections about it.
-  const runbooks = nearSections.flatMap((name) => listLinks(name)).filter(isAlert);
-  const near = new Set([...[...codes].filter(isNear), ...runbooks, ...nearSections]);
-  const nearest = [[...near], similar, mentions].find((found) => found.length > 0) ?? [];
+  const runbooks = nearSections.flatMap(listLinks).filter(isAlert);
+  const near = new Set([...[...codes].filter(isNear), ...runbooks, ...nearSections.map((section) => section.topic)]);
+  const mentioning = mentions.map((section) => section.topic);
+  const nearest = [[...near], similar, mentioning].find((found) => found.length > 0) ?? [];
   const advice = advise(
     nearest.length === 0 ? 'list all topics' : `the nearest: ${joinFirst(nearest, MAX_NEAREST)}; read the first`,
     shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,
@@ -101,13 +102,13 @@ function findTopic(given: string, topics: Topics, rows: readonly Row[]): string 
  */
 function findQuote(message: string): string | undefined {
   const wanted = simplify(message);
-  const quotes = listSections('troubleshooting').flatMap(({ anchor, title }) =>
-    Array.from(title.matchAll(QUOTE), ([, quote = '']) => ({ anchor, parts: quote.split('…').map(simplify) })),
+  const quotes = listSections('troubleshooting').flatMap(({ topic, title }) =>
+    Array.from(title.matchAll(QUOTE), ([, quote = '']) => ({ topic, parts: quote.split('…').map(simplify) })),
   );
   const [longest] = quotes
     .filter(({ parts }) => new RegExp(parts.join('.*')).test(wanted))
     .toSorted((one, other) => other.parts.join('').length - one.parts.join('').length);
-  return longest && `troubleshooting/${longest.anchor}`;
+  return longest?.topic;
 }
 
 /** `MCG_INUSE` and `mcg-in-use` mean `MCG_IN_USE`. */
@@ -160,23 +161,18 @@ interface Row {
 }
 
 function listRows(page: string): readonly Row[] {
-  const text = readPackageFile(toFile(page));
-  const sections = listSections(page);
-  return [...text.matchAll(CODE_TABLE)].flatMap(({ index, 1: head = '', 2: rows = '' }) => {
-    const line = text.slice(0, index).split('\n').length;
-    const section = sections.findLast((each) => each.line < line);
-    if (section === undefined) return [];
-    const ofTable = { section: `${page}/${section.anchor}`, head: `## ${section.title}\n\n${head}` };
-    return rows
-      .trimEnd()
-      .split('\n')
-      .map((row) => ({
-        ...ofTable,
+  return listSections(page).flatMap(({ topic: section, title, ownText }) =>
+    [...`${ownText}\n`.matchAll(CODE_TABLE)].flatMap(([, head = '', rows = '']) => {
+      const lines = rows.trimEnd().split('\n');
+      return lines.map((row) => ({
+        section,
+        head: `## ${title}\n\n${head}`,
         codes: Array.from(row.matchAll(CODE_IN_ROW), ([first, quoted]) => quoted ?? first),
         // The empty cell makes a list of the others, with their headers.
         text: `${row} |`,
       }));
-  });
+    }),
+  );
 }
 
 /** The rules of `check manifests`, in the words of its report. */
@@ -199,7 +195,7 @@ function findMeaning(runbook: string): string {
  */
 function formatTopic(topic: string, topics: Topics, rows: readonly Row[], format: TextFormat): string {
   const passages = listPassages(topic, rows);
-  const links = passages.flatMap(({ section, text }) => [section, ...listLinks(section, text)]);
+  const links = passages.flatMap(({ section, text }) => [section, ...listLinks({ topic: section, text })]);
   const isRow = passages.some(({ section }) => section !== topic);
   const related = [...topics.keys()].filter((name) => isRow && simplify(name).includes(simplify(topic)));
   const others = [...new Set([...links, ...related])].filter((other) => other !== topic);
@@ -215,7 +211,7 @@ function formatTopic(topic: string, topics: Topics, rows: readonly Row[], format
 /** What explains a topic, as Markdown: the rows of each table that has the code, or else its page or section. */
 function listPassages(topic: string, rows: readonly Row[]) {
   const ofTopic = rows.filter(({ codes }) => codes.includes(topic));
-  if (ofTopic.length === 0) return [{ section: topic, text: findText(topic) ?? '' }];
+  if (ofTopic.length === 0) return [{ section: topic, text: findSection(topic)?.text ?? '' }];
   const tables = groupBy(ofTopic, ({ section, head }) => `${section} ${head}`);
   return Array.from(tables.values(), ([first, ...others]) => ({
     section: first?.section ?? '',
@@ -224,22 +220,57 @@ function listPassages(topic: string, rows: readonly Row[]) {
 }
 
 /** The topics that the links of a text lead to. */
-function listLinks(topic: string, text = findText(topic) ?? ''): readonly string[] {
+function listLinks({ topic, text }: Pick<Section, 'topic' | 'text'>): readonly string[] {
   return [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(toFile(topic), target) ?? []);
 }
 
 function formatReference(topic: string, topics: Topics, columns: number, { width }: TextFormat): string {
-  const meaning =
-    topics.get(topic) ?? toText(HEADING.exec(findText(topic)?.split('\n')[0] ?? '')?.[2] ?? '', toFile(topic));
+  const meaning = topics.get(topic) ?? findSection(topic)?.title ?? '';
   const isLong = topic.length > columns;
   const label = `  ${(isLong ? '' : topic).padEnd(columns)}  `;
   return `${isLong ? `  ${topic}\n` : ''}${wrapBeside(label, meaning, width)}`;
 }
 
-/** The page or the section of a topic. Undefined without such a section. */
-function findText(topic: string): string | undefined {
-  const [, anchor = topic.startsWith('MCG_') ? topic.toLowerCase() : undefined] = topic.split('/');
-  return findSection(toFile(topic), anchor);
+/** A heading of a page, and what stands below it. */
+interface Section {
+  /** Such as `install/upgrade`, a code, or for the first heading of a page its name. */
+  readonly topic: string;
+  readonly title: string;
+  /** Markdown, with the sections below it. */
+  readonly text: string;
+  /** Markdown, up to the next heading. */
+  readonly ownText: string;
+}
+
+/** Undefined without such a section. */
+function findSection(topic: string): Section | undefined {
+  const [page = ''] = topic.startsWith('MCG_') ? ['codes'] : topic.split('/');
+  return listSections(page).find((section) => section.topic === topic);
+}
+
+/** The page as its first heading, and its sections. Comments in blocks of code are no headings. */
+function listSections(page: string): readonly Section[] {
+  const lines = readPackageFile(toFile(page)).trimEnd().split('\n');
+  let isCode = false;
+  const headings = lines.flatMap((content, line) => {
+    if (content.startsWith('```')) isCode = !isCode;
+    const [, marks = '', title = ''] = HEADING.exec(isCode ? '' : content) ?? [];
+    return marks === '' ? [] : [{ line, level: marks.length, title }];
+  });
+  return headings.map(({ line, level, title }, index) => {
+    const following = headings.slice(index + 1);
+    const end = following.find((other) => other.level <= level);
+    return {
+      topic: level === 1 ? page : toSectionTopic(page, toAnchor(title)),
+      title,
+      text: lines.slice(line, end?.line).join('\n'),
+      ownText: lines.slice(line, following[0]?.line).join('\n'),
+    };
+  });
+}
+
+function toSectionTopic(page: string, anchor: string): string {
+  return page === 'codes' ? anchor.toUpperCase() : `${page}/${anchor}`;
 }
 
 function toFile(topic: string): string {
@@ -257,36 +288,9 @@ function isAlert(topic: string): boolean {
 function toTopic(file: string, target: string): string | undefined {
   const [page = '', anchor] = target.split('#');
   const linked = page === '' ? file : path.posix.join(path.posix.dirname(file), page);
-  if (linked === 'docs/codes.md' && anchor !== undefined) return anchor.toUpperCase();
   const alert = /^docs\/runbooks\/(\w+)\.md$/.exec(linked)?.[1];
   const name = alert ?? PAGES.find((candidate) => toFile(candidate) === linked);
-  return alert !== undefined || name === undefined || anchor === undefined ? name : `${name}/${anchor}`;
-}
-
-/** The text of a page, or from a heading to the next of its level. */
-function findSection(file: string, anchor: string | undefined): string | undefined {
-  const text = readPackageFile(file).trimEnd();
-  if (anchor === undefined) return text;
-  const headings = listHeadings(text);
-  const start = headings.find((heading) => heading.anchor === anchor);
-  if (start === undefined) return undefined;
-  const end = headings.find(({ line, level }) => line > start.line && level <= start.level);
-  return text.split('\n').slice(start.line, end?.line).join('\n');
-}
-
-function listSections(page: string) {
-  return listHeadings(readPackageFile(toFile(page))).filter(({ level }) => level > 1);
-}
-
-/** Without the comments in blocks of code. */
-function listHeadings(text: string) {
-  let isCode = false;
-  return text.split('\n').flatMap((content, line) => {
-    if (content.startsWith('```')) isCode = !isCode;
-    const [, marks = '', title = ''] = HEADING.exec(isCode ? '' : content) ?? [];
-    const level = marks.length;
-    return level === 0 ? [] : [{ line, level, title, anchor: toAnchor(title) }];
-  });
+  return alert !== undefined || name === undefined || anchor === undefined ? name : toSectionTopic(name, anchor);
 }
 
 function toAnchor(title: string): string {

@@ -114,7 +114,7 @@ Examples:
       const { default: PQueue } = await import('p-queue');
       const output = new Output(command, flags);
       const queue = new PQueue({ concurrency: MAX_CONCURRENT_CLUSTERS });
-      const results = await queue.addAll(contexts.map((context) => () => readEntry(flags, context, output)));
+      const results = await queue.addAll(contexts.map((context) => () => readEntry(flags, context)));
       const clusters = results.map(({ entry }) => entry);
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));
@@ -138,7 +138,7 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   return [...new Set(flags.contexts.split(','))];
 }
 
-async function readEntry(flags: StatusFlags, context: string, output: Output) {
+async function readEntry(flags: StatusFlags, context: string) {
   let server: string | null = null;
   try {
     const requestTimeout = flags.requestTimeout || REQUEST_TIMEOUT_MS;
@@ -151,8 +151,9 @@ async function readEntry(flags: StatusFlags, context: string, output: Output) {
   } catch (error) {
     const isDenied = error instanceof CliError;
     const state = isDenied && !hasAnswered(error.cause) ? 'UNREACHABLE' : 'UNKNOWN';
-    const explanation = isDenied ? output.describeError(error) : `unexpected error: ${describeError(error)}`;
-    const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, failing: explanation, advice: null };
+    const explanation = isDenied ? error.message : `unexpected error: ${describeError(error)}`;
+    const advice = isDenied && error.advice !== undefined ? inContext(error.advice, context) : null;
+    const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, failing: explanation, advice };
     return { entry, isDenied };
   }
 }
@@ -193,10 +194,9 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const [first, ...others] = clusters.filter(isRead);
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
-  const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);
-  const next = advice === undefined || isAdvised ? [] : formatNext(format, advice);
-  const note = clusters.some(({ protected: isProtected }) => isProtected) ? wrapText(UNTESTED_NOTE, format.width) : [];
-  return [formatTable(format, headers, rows), ...details, ...note, ...next, ''].join('\n');
+  const isUntested = clusters.some(({ protected: isProtected }) => isProtected);
+  const note = isUntested && advice ? [...wrapText(UNTESTED_NOTE, format.width), ...formatNext(format, advice)] : [];
+  return `${[formatTable(format, headers, rows), ...details, ...note].join('\n').trimEnd()}\n`;
 }
 
 function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {

@@ -62,14 +62,6 @@ export function addRecordedFlags(command: Command): void {
   for (const { long = '', negate } of RECORDED_FLAGS.filter((option) => !option.required)) {
     const opposite = negate ? long.replace('--no-', '--') : long.replace('--', '--no-');
     command.option(opposite, `with --from-cluster: take back ${long}`);
-    const given = new Set<string>();
-    for (const flag of [long, opposite]) {
-      // Both have one value, of which commander keeps the last one.
-      command.on(`option:${flag.slice(2)}`, () => {
-        given.add(flag);
-        rejectIf(given.size > 1, `${long} contradicts ${opposite}; drop one`);
-      });
-    }
   }
 }
 

@@ -1,7 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { createAuthority } from '../../certificates/authority.ts';
-import { MAX_DAYS } from '../../certificates/key-pair.ts';
+import { AUTHORITY_DAYS, createAuthority } from '../../certificates/authority.ts';
 import { withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
@@ -13,7 +12,7 @@ import { isSameVersion, parseOpenShiftVersion } from '../../install/kubernetes-v
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
-import { formatCommand } from '../../client/output/text-format.ts';
+import { formatCommand, wrapText } from '../../client/output/text-format.ts';
 import { keepInstalled, readInstalled, readVersion } from './installed-guard.ts';
 import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
@@ -21,15 +20,11 @@ import { INSTALLED_NAME } from '../../api/paths.ts';
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const NO_IMAGE =
   '--image is needed: the cluster does not show the image of a guard. If you installed an overlay, apply it again';
-const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';
+const NEW_AUTHORITY_NOTE = 'created a new authority. To upgrade an installed guard, use --from-cluster.';
 const ROTATION_NOTE =
-  'Created a new authority. The API servers trust both until you apply the output without --new-authority.';
+  'created a new authority. The API servers trust both until you apply the output without --new-authority.';
 
 export async function runRender(given: RenderFlags, isGiven: (name: string) => boolean, output: Output): Promise<void> {
-  const { commands } = output.format;
-  const print = (note: string | Advice): void => {
-    output.printNote(`${commands.program}: ${typeof note === 'string' ? note : commands.toClause(note)}`);
-  };
   const now = new Date();
   assertNoConflict(given, isGiven);
   const cluster = given.fromCluster === true ? await readCluster(given, isGiven, now) : undefined;
@@ -43,7 +38,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   const previousAuthority = newAuthority ? cluster?.authority : undefined;
   const kept = newAuthority ? undefined : cluster?.authority;
   const needsAuthority = hasGuard && tls === 'generated';
-  const authority = needsAuthority ? (kept ?? (await createAuthority({ days: MAX_DAYS, now }))) : undefined;
+  const authority = needsAuthority ? (kept ?? (await createAuthority({ days: AUTHORITY_DAYS, now }))) : undefined;
   const givenVersion = openshiftVersion === undefined ? undefined : parseOpenShiftVersion(openshiftVersion);
   const options = {
     ...flags,
@@ -53,23 +48,23 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   };
   const installation = build(policy === true ? buildPolicy : buildInstallation, options);
   if (cluster !== undefined && !isSameVersion(cluster.version, givenVersion ?? cluster.version)) {
-    print(
+    output.printMessage(
       `--openshift-version ${openshiftVersion}: the cluster has another version, with Kubernetes 1.${cluster.version}`,
     );
   }
-  for (const note of cluster?.notes ?? []) print(note);
+  for (const note of cluster?.notes ?? []) output.printMessage(note);
   if (image !== undefined && !checkImage(image).pinned) {
-    print(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);
+    output.printMessage(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);
   }
-  for (const warning of installation.warnings) print(`warning: ${warning}`);
+  for (const warning of installation.warnings) output.printMessage(`warning: ${warning}`);
   if (cluster?.before !== undefined) {
     const removal = adviseRemoval(buildInstallation({ ...options, ...(cluster.before as object) }), installation);
-    if (removal !== undefined) print(removal);
+    if (removal !== undefined) output.printMessage(removal);
   }
-  if (previousAuthority !== undefined) output.printNote(ROTATION_NOTE);
+  if (previousAuthority !== undefined) output.printMessage(ROTATION_NOTE);
   if (out === STDOUT) {
-    for (const object of installation.omittedObjects) output.printNote(`Omitted ${object}.`);
-    if (needsAuthority && given.fromCluster !== true) output.printNote(NEW_AUTHORITY_NOTE);
+    for (const object of installation.omittedObjects) output.printMessage(`omitted ${object}`);
+    if (needsAuthority && given.fromCluster !== true) output.printMessage(NEW_AUTHORITY_NOTE);
     output.print(formatStream(installation.files));
     return;
   }
@@ -109,10 +104,11 @@ function listNames({ files }: Installation): string[] {
 }
 
 async function writeDirectory(
-  { out, profile, force, image, fromCluster, openshiftVersion }: RenderFlags,
+  flags: RenderFlags,
   { files, omittedObjects }: Installation,
   output: Output,
 ): Promise<void> {
+  const { out, profile, force } = flags;
   const names = files.map(({ name }) => name);
   // Ignores an unreadable directory here; prepareOutputDirectory reports it.
   const present = await readdir(out).catch(() => []);
@@ -121,40 +117,38 @@ async function writeDirectory(
   await writeOutputFiles(out, files);
   const removed = earlierNames.filter((name) => !names.includes(name));
   for (const name of removed) await rm(path.join(out, name));
-  const isForInstaller = path.basename(path.resolve(out)) === 'openshift';
-  const install = isForInstaller
-    ? advise('for a new cluster, in the parent directory of openshift/', shell`openshift-install agent create image`)
-    : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
-  const isMixed = present.length > earlierNames.length;
-  const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
-  const apply = isMixed
-    ? advise('for a running cluster, render into an empty directory, because this one has other files')
-    : advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
-  const verify = advise('then verify that the guard denies a deletion', shell`machineconfig-guard verify --wait`);
-  const parent = path.dirname(path.resolve(out));
-  const version = verbatim(openshiftVersion ?? 'VERSION');
-  const check = advise(
-    'check what the installer gets',
-    shell`machineconfig-guard check manifests ${verbatim(parent)} --openshift-version ${version}`,
-  );
-  const isUpgrade = fromCluster === true && !isMixed;
-  const steps = [
-    ...(isForInstaller ? [check] : []),
-    install,
-    ...(isUpgrade ? [diff] : []),
-    apply,
-    ...(image === undefined ? [] : [verify]),
-  ];
+  const steps = adviseNext(flags, present.length > earlierNames.length);
   const lines = [
     `Wrote ${files.length} files to ${out}:`,
     ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
     ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
-    ...omittedObjects.map((object) => `Omitted ${object}.`),
+    ...omittedObjects.flatMap((object) => wrapText(`Omitted ${object}.`, output.format.width)),
     '',
     'Next:',
-    ...steps.flatMap((step) =>
-      formatCommand(output.format, step, isForInstaller && [diff, apply, verify].includes(step)),
-    ),
+    ...steps.flatMap((step) => formatCommand(output.format, step)),
   ];
   output.print(`${lines.join('\n')}\n`);
+}
+
+/** What to do with the files, in its order. Those in `openshift/` are for an installer. */
+function adviseNext({ out, image, fromCluster, openshiftVersion }: RenderFlags, hasOthers: boolean): readonly Advice[] {
+  const text = 'then verify that the guard denies a deletion';
+  const verify = image === undefined ? [] : [advise(text, shell`machineconfig-guard verify --wait`)];
+  const directory = path.resolve(out);
+  if (path.basename(directory) === 'openshift') {
+    const parent = verbatim(path.dirname(directory));
+    const version = verbatim(openshiftVersion ?? 'VERSION');
+    const check = shell`machineconfig-guard check manifests ${parent} --openshift-version ${version}`;
+    return [
+      advise('check what the installer gets', check),
+      advise('install the cluster, such as in the parent directory with', shell`openshift-install agent create image`),
+      ...verify,
+    ];
+  }
+  const copy = advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
+  if (hasOthers)
+    return [copy, advise('for a running cluster, render into an empty directory, because this one has other files')];
+  const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
+  const apply = advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
+  return [copy, ...(fromCluster === true ? [diff] : []), apply, ...verify];
 }

@@ -93,7 +93,7 @@ export function createDeletionStep(object: InstalledObject) {
   const reason = `for ${title} to be removed`;
   const scope = namespace === null ? [] : shell`-n ${namespace}`;
   const show = shell`oc get ${kind.toLowerCase()} ${name} ${scope} -o yaml`;
-  const wait = { reason, advice: advise('see in its status and finalizers what keeps it', show) };
+  const wait = { reason, advice: advise('if it stays, see in its status and finalizers what keeps it', show) };
   const step: Step = {
     action: 'DeleteObject',
     description: `delete ${title}`,

@@ -24,11 +24,11 @@ Without a name, the command lists every rendered config with its age and its
 referrers, and the missing configs that are in use.
 
 The guard denies a deletion if a reference keeps the config: a node's
-currentConfig or desiredConfig, the reason why it is Degraded, a pool's spec or
-status, or an unfinished MachineOSBuild. A source config names the pools that
-merge it. Informational references do not keep it: a finished build, a
-drain or the firstPivotConfig annotation. Missing names are reported with the
-closest match and the remaining references.
+currentConfig or desiredConfig, a pool's spec or status, or an unfinished
+MachineOSBuild. A source config names the pools that merge it. Informational
+references do not keep it: a finished build, a drain or the firstPivotConfig
+annotation. Missing names are reported with the closest match and the remaining
+references.
 
 An unused config can be held: the guard allows its deletion after that time, if
 no pool changes before. --unused -o name omits held configs.

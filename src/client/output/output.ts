@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { ShellCommand } from '../../diagnosis/shell-command.ts';
 import { CliError } from '../exit.ts';
-import { type Advice, CommandFormatter, type RepeatedFlags } from './advice.ts';
+import { type Advice, advise, CommandFormatter, type RepeatedFlags } from './advice.ts';
 import { formatAge } from './short-forms.ts';
 import { createFormat, getErrorWidth, type ReportFormat, wrapBeside } from './text-format.ts';
 
@@ -53,19 +53,30 @@ export class Output {
     this.#command.configureOutput().writeErr?.(`${text}\n`);
   }
 
-  /** One line for a script. A terminal gets wrapped text, and the command of the advice on its own line. */
+  /** What a user should know about a run that succeeds. */
+  printMessage(message: string | Advice): void {
+    const { text, command } = typeof message === 'string' ? advise(message) : message;
+    this.#printWrapped('', advise(`${this.format.commands.program}: ${text}`, command ?? undefined));
+  }
+
   printProgress(text: string, elapsedMs: number, advice?: Advice): void {
-    const { commands } = this.format;
-    const clause = advice === undefined ? text : `${text}; ${commands.toClause(advice)}`;
+    const progress = advise(advice === undefined ? text : `${text}; ${advice.text}`, advice?.command ?? undefined);
+    const clause = this.format.commands.toClause(progress);
     if (clause === this.#lastProgress) return;
     this.#lastProgress = clause;
-    const label = `${formatAge(elapsedMs).padStart(7)}  `;
+    this.#printWrapped(`${formatAge(elapsedMs).padStart(7)}  `, progress);
+  }
+
+  /** One line for a script. A terminal gets wrapped text, and the command on its own line. */
+  #printWrapped(label: string, { text, command }: Advice): void {
+    const { commands } = this.format;
     const width = getErrorWidth();
-    if (width === undefined) return this.printNote(label + toPrintableLine(clause, Number.POSITIVE_INFINITY));
-    const command = advice?.command ?? null;
-    const prose = advice === undefined ? text : `${text}; ${advice.text}${command === null ? '' : ':'}`;
-    this.printNote(wrapBeside(label, prose, width));
-    if (command !== null) this.printNote(`${' '.repeat(label.length)}${commands.toLine(command)}`);
+    if (width === undefined) {
+      const clause = commands.toClause({ text, command });
+      return this.printNote(label + toPrintableLine(clause, Number.POSITIVE_INFINITY));
+    }
+    this.printNote(wrapBeside(label, command === null ? text : `${text}:`, width));
+    if (command !== null) this.printNote(`${label.replaceAll(/./g, ' ') || '  '}${commands.toLine(command)}`);
   }
 
   readonly printStep = (text: string, elapsedMs: number, advice?: Advice): void => {

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { Help } from 'commander';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { Advice, CommandFormatter } from './advice.ts';
 
@@ -50,15 +51,12 @@ export function getLineWidth({ columns, width }: TextFormat): number {
   return columns === undefined ? Number.POSITIVE_INFINITY : width;
 }
 
+/** Wraps the help of commander, too. */
+const WRAPPER = Object.assign(new Help(), { minWidthToWrap: 1 });
+
 /** Never breaks a word, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of toPrintableLine(text, Number.POSITIVE_INFINITY).split(' ')) {
-    const line = lines.at(-1);
-    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${line} ${word}`;
-  }
-  return lines;
+  return WRAPPER.boxWrap(toPrintableLine(text, Number.POSITIVE_INFINITY), width).split('\n');
 }
 
 export function wrapBeside(label: string, text: string, width: number): string {

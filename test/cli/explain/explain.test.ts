@@ -124,6 +124,7 @@ test.each([
 test.each([
   ['unexpected on-disk state validating against rendered-a-1: content mismatch', 'unexpected-on-disk-state-'],
   ['Internal error occurred: service "machineconfig-guard" not found', '-service-machineconfig-guard-not-found'],
+  [STUCK.replace(/"[^"]*"/, '""'), 'http-500-from-port-22623-machineconfigmachineconfigurationopenshiftio--not-found'],
   ['could not verify whether rendered-a-1 is in use (nodes)', 'could-not-verify-whether--is-in-use-'],
 ])('prints for %j the section with the longest quote', async (message, anchor) => {
   expect(await explain(message)).toBe(await explain(`troubleshooting/${anchor}`));
@@ -139,7 +140,7 @@ test.each(['not found', 'not-found', 'NotFound'])(
   'for %s, names the runbook first, then the sections',
   async (word) => {
     const sections =
-      /; the nearest: MachineConfigGuardDanglingReference, troubleshooting\/\S+ and troubleshooting\/\S+; /;
+      /; the nearest: MachineConfigGuardDanglingReference(?:,| and) (?:troubleshooting\/[-\w]+(?:, | and |; )){3}read/;
     expect(await runProgram(['explain', word])).toEqual(usageError(sections));
   },
 );

@@ -134,7 +134,9 @@ test('an unexpected error of one cluster costs one line, and only a denied acces
   clusters[2].faults.intercept(({ path: requested }) => (requested.includes('guards') ? { status: 403 } : 'pass'));
   const denied = await readStates('--contexts', 'c');
   expect(denied).toMatchObject({ exitCode: 3, states: ['c UNKNOWN'] });
-  expect(denied.entries[0]?.explanation).toMatch(/^the API server at \S+ denies you "get" on machineconfigguards/);
+  const [{ explanation, advice } = {}] = denied.entries;
+  expect(explanation).toMatch(/^the API server at \S+ denies you "get" on machineconfigguards[^;]*$/);
+  expect(advice?.command).toMatch(/^oc .*--context c create clusterrolebinding machineconfig-guard-reader /);
 });
 
 test('reads what the user may read, names the rest, and writes nothing', async () => {
@@ -207,13 +209,14 @@ test('prints a line for each cluster, then what to do about it', async () => {
   expect(red).toEqual([[], ['EXPOSED', '1/2', 'Expiring', '3'], ['UNREACHABLE']]);
 });
 
-test('advises a dry run once, and only for a cluster that was read', () => {
+test('advises a dry run once, and only for a cluster that was read, if one is protected', () => {
   const { advice } = summarizeEvidence({ ...GUARDED, lease: null, deployment: undefined });
   const findAdvice = (clusters: readonly ClusterStatus[]) =>
     format(clusters).flatMap((line) => /verify .*(--context .*)$/.exec(line)?.[1] ?? []);
   expect(findAdvice([PROTECTED])).toEqual(['--context prod-a']);
   expect(findAdvice([UNREACHABLE, PROTECTED])).toEqual(['--context prod-a']);
   expect(findAdvice([UNREACHABLE])).toEqual([]);
+  expect(findAdvice([EXPOSED])).toEqual([]);
   expect(format([{ ...EXPOSED, advice }]).filter((line) => line.includes('verify'))).toHaveLength(1);
 });
 

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { beforeEach, expect, test } from 'vitest';
 import { isGuardProfile, needsRunningCluster, PROFILES } from '../../../src/install/profiles.ts';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
+import { useTerminal } from '../terminal.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
@@ -30,7 +31,7 @@ function readSet(): Record<string, string> {
   return Object.fromEntries(readdirSync(out).map((name) => [name, read(name)]));
 }
 
-test('prints the files, and commands for an installer and the cluster of the flags, quoted for the shell', async () => {
+test('prints the files, and commands for an installer, quoted for the shell', async () => {
   const parent = path.dirname(out);
   out = path.join(parent, "it's", 'openshift');
   const flags = ['--kubeconfig', '/second cluster', '--context', 'lab'];
@@ -42,12 +43,10 @@ test('prints the files, and commands for an installer and the cluster of the fla
     'Next:',
     '  # check what the installer gets',
     `  machineconfig-guard check manifests '${parent}/it'\\''s' --openshift-version 4.18`,
-    '  # for a new cluster, in the parent directory of openshift/',
+    '  # install the cluster, such as in the parent directory with',
     '  openshift-install agent create image',
-    '  # for a running cluster',
-    `  # oc --kubeconfig '/second cluster' --context lab apply -f '${parent}/it'\\''s/openshift'`,
     '  # then verify that the guard denies a deletion',
-    "  # machineconfig-guard verify --kubeconfig '/second cluster' --context lab --wait",
+    "  machineconfig-guard verify --kubeconfig '/second cluster' --context lab --wait",
     '',
   ]);
   expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
@@ -60,7 +59,15 @@ test('without a version, advises a check with a placeholder for it', async () =>
   expect((await render()).stdout).toContain(`check manifests ${path.dirname(out)} --openshift-version VERSION\n`);
 });
 
+test('prints the command for the running cluster of the flags, quoted for the shell', async () => {
+  out = path.join(path.dirname(out), "it's");
+  const { stdout } = await render('--openshift-version', '4.18', '--kubeconfig', '/second cluster', '--context', 'lab');
+  const quoted = `'${path.dirname(out)}/it'\\''s'`;
+  expect(stdout).toContain(`\n  oc --kubeconfig '/second cluster' --context lab apply -f ${quoted}\n`);
+});
+
 test('does not advise to apply a directory with other files', async () => {
+  out = path.join(path.dirname(out), 'others');
   mkdirSync(out);
   writeFileSync(path.join(out, 'other.yaml'), '# empty\n');
   const { stdout } = await render('--openshift-version', '4.18');
@@ -98,11 +105,17 @@ test('--out - prints only the manifests to stdout, also as a plugin, and notes o
   const stream = Object.values(readSet()).join('---\n');
   const args = ['render', '--out', '-', '--image', IMAGE, ...flags];
   const outcome = await runProgram(args, 'kubectl mcguard');
-  const notes = expect.stringMatching(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*\n$/) as string;
+  const notes = expect.stringMatching(
+    /^(?:kubectl mcguard: omitted (?:FlowSchema: |ValidatingAdmissionPolicy ).*\n){2}$/,
+  );
   expect(outcome).toEqual({ exitCode: 0, stdout: stream, stderr: notes });
   expect(existsSync('-')).toBe(false);
   const created = await runProgram(['render', '--out', '-', '--image', IMAGE, '--openshift-version', '4.18']);
-  expect(created.stderr).toMatch(/^Created a new authority\. .* use --from-cluster\.\n$/);
+  expect(created.stderr).toMatch(/^machineconfig-guard: created a new authority\. .* use --from-cluster\.\n$/);
+  useTerminal(80, 'stderr');
+  const { stderr } = await runProgram(['render', '--out', '-', '--image', 'example.com/guard:1', ...flags]);
+  expect(stderr).toMatch(/^machineconfig-guard: warning: --image \S+ has no digest: /);
+  expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
 
 test('replaces an earlier set only with --force, of the same flags only its keys, and no other file', async () => {

@@ -181,7 +181,7 @@ function keep(resource: string, namespace = '') {
 
 const KINDS = INSTALLED.map(([, kind]) => kind);
 const ALL = KINDS.map((kind) => new RegExp(`^${kind} `));
-const FINALIZERS = 'see in its status and finalizers what keeps it';
+const FINALIZERS = 'if it stays, see in its status and finalizers what keeps it';
 const WHAT_CAN_DENY = 'validatingwebhookconfigurations,validatingadmissionpolicybindings';
 
 const failed = (exitCode: number, written: boolean, advice?: string) => {

@@ -23,7 +23,7 @@ export function startServiceCa({ apiServer: { admin } }: ControlPlane) {
   const stopping = new AbortController();
 
   /** It issues every certificate. */
-  const getAuthority = () => (authority ??= createAuthority({ days: 30, now: new Date() }));
+  const getAuthority = () => (authority ??= createAuthority({ days: 790, now: new Date() }));
 
   async function reconcile() {
     const name = (await admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
@@ -63,7 +63,7 @@ function isAnnotated(object: KubeObject | undefined) {
 async function buildSecret(name: string, authority: Authority) {
   const dnsNames = [SERVICE_NAME, `${SERVICE_NAME}.cluster.local`];
   // Tests connect to this machine without a Service.
-  const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: ['127.0.0.1'], days: 20, now: new Date() });
+  const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: ['127.0.0.1'], days: 730, now: new Date() });
   const data = {
     'tls.crt': encodeBase64(leaf.certificatePem),
     'tls.key': encodeBase64(leaf.privateKeyPem),

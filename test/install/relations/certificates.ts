@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { LEAF_DAYS } from '../../../src/certificates/authority-secret.ts';
-import { MAX_DAYS } from '../../../src/certificates/key-pair.ts';
+import { AUTHORITY_DAYS } from '../../../src/certificates/authority.ts';
 import { parseDuration } from '../../../src/common/duration.ts';
 import { type GuardSet, type Installed, type Relation, required } from './relation.ts';
 
@@ -13,7 +13,7 @@ export const CERTIFICATE_RELATIONS: readonly Relation[] = [
       const authorities = installed.list('Certificate').filter(({ spec }) => spec.isCA);
       expect(authorities.length).toBeGreaterThan(0);
       for (const { spec } of authorities) {
-        expect(toMs(spec.duration)).toBe(MAX_DAYS * DAY_MS);
+        expect(toMs(spec.duration)).toBe(AUTHORITY_DAYS * DAY_MS);
         expect(spec.privateKey).toEqual({ algorithm: 'RSA', size: 3072, rotationPolicy: 'Never' });
       }
     },
