@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Context, KubeConfig } from '@kubernetes/client-node';
-import { shell } from '../common/shell-command.ts';
+import { shell } from '../diagnosis/shell-command.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { readRegularFileSync } from '../files/read-file.ts';
 import { parseYaml, YamlError } from '../files/yaml-document.ts';

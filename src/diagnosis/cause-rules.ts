@@ -305,9 +305,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   BuildGone: {
     summary: () => 'image build gone',
-    sentence: ({ build, osConfig }, names) =>
+    sentence: ({ build, osConfig, exists }, names) =>
       `${names} ${verb(false, 'wait')} for MachineOSBuild ${formatName(build)}, which MachineOSConfig ${osConfig} ` +
-      'names, but which does not exist',
+      `names, but which ${exists ? 'is of another config' : 'does not exist'}`,
     repairs: ({ osConfig }) => {
       const text = `remove the annotation of MachineOSConfig ${osConfig}. The operator then starts a new build`;
       const command = shell`oc annotate machineosconfig ${osConfig} ${MCO_GROUP}/current-machine-os-build-`;

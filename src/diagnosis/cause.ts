@@ -213,9 +213,11 @@ export interface BuildFailed extends PoolFields {
   readonly osConfig: string;
 }
 
-/** The MachineOSConfig waits for a build that does not exist, so nothing builds the image of the pool. */
+/** No build of the pool's config exists, and the MachineOSConfig names another build, which the operator waits for. */
 export interface BuildGone extends PoolFields {
   readonly code: 'BuildGone';
+  /** Whether the build that the MachineOSConfig names exists. It is one of another config then. */
+  readonly exists: boolean;
   readonly build: string;
   readonly osConfig: string;
 }

@@ -44,7 +44,7 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly hasBootstrapHost: boolean;
   readonly poolOf: (node: InspectedNode) => PoolOfNode<InspectedPool>;
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
-  /** Whether a machine of the pool, or its status, has not reached the config in its spec. */
+  /** Whether a machine of the pool, or its status, has not reached the config in its spec, or its image. */
   readonly isRollingOut: (pool: InspectedPool) => boolean;
   /** Those of the nodes of a pool. Call it once the causes of all nodes have been found. */
   readonly causesOfNodes: (pool: InspectedPool) => readonly Cause[];
@@ -76,7 +76,7 @@ export function createCluster(
   scope: DiagnosisScope,
   causesByNode: ReadonlyMap<InspectedNode, readonly Cause[]>,
 ): Cluster {
-  const { nodes, pools, configs, builds = [] } = snapshot;
+  const { nodes, pools, configs, builds = [], osConfigs = [] } = snapshot;
   const poolByNode = new Map(nodes.map((node) => [node, findPoolOfNode(node.labels, pools)]));
   const poolOf = (node: InspectedNode) => poolByNode.get(node) ?? findPoolOfNode(node.labels, pools);
   const nodesByPool = groupBy(nodes, (node) => poolOf(node).pool);
@@ -86,7 +86,11 @@ export function createCluster(
   const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(
     ([config, naming]) => !configs.has(config) && naming.every((node) => poolOf(node).pool !== undefined),
   );
-  const rollingOut = new Map(pools.map((pool) => [pool, isRollingOut(pool, nodesOf(pool))]));
+  const imageModePools = new Set<string | undefined>(osConfigs.map(({ pool }) => pool));
+  // The image is an annotation of the nodes that only the operator compares.
+  const hasOldImages = ({ referrer, machineCount, updatedMachineCount }: InspectedPool) =>
+    imageModePools.has(referrer.name) && updatedMachineCount < machineCount;
+  const rollingOut = new Map(pools.map((pool) => [pool, isRollingOut(pool, nodesOf(pool)) || hasOldImages(pool)]));
   return {
     ...snapshot,
     ...scope,

@@ -1,5 +1,6 @@
 import { toSeconds } from '../common/duration.ts';
 import {
+  type BuildGone,
   cannotWait,
   canWait,
   type Cause,
@@ -10,7 +11,7 @@ import {
   type Waiting,
 } from './cause.ts';
 import { findLatest } from './times.ts';
-import { type Cluster, isStalled } from './cluster.ts';
+import { type Cluster, isOlderThan, isStalled } from './cluster.ts';
 import type { InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
 import { findMissingOfPool, findStatusOfPool, findTerminating, judgeRenderer } from './missing-configs.ts';
@@ -23,6 +24,8 @@ import { findReferencedConfig } from '../mco/referrer.ts';
 const DERIVED_CONDITION = 'Degraded';
 const NODE_CONDITION = 'NodeDegraded';
 const RENDER_CONDITION = 'RenderDegraded';
+/** The operator starts the build of a new config within seconds, and gives up after five tries. */
+const START_MINUTES = 10;
 
 /**
  * Why a pool does not move. The pool is not being deleted. Call it once the causes of all nodes have been found.
@@ -144,17 +147,21 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
       },
     ];
   }
-  const gone = builds.length === 0 ? findGoneBuild(osConfig, cluster) : undefined;
-  if (gone === undefined) return [];
-  const waiting = isStalled(pool.movedAt, cluster)
-    ? cannotWait('Nothing builds the image that the pool waits for')
-    : canWait('The operator can still start a build');
-  return [{ code: 'BuildGone', referrer, build: gone, osConfig: osConfig.name, waiting }];
+  return builds.length === 0 ? findGoneBuild(pool, osConfig, cluster) : [];
 }
 
-function findGoneBuild({ currentBuild }: InspectedOsConfig, { builds = [] }: Cluster): string | undefined {
-  if (currentBuild === undefined) return undefined;
-  return builds.some(({ referrer }) => referrer.name === currentBuild) ? undefined : currentBuild;
+/** The operator starts no build while the named one exists, even if that is of an old config. */
+function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster): readonly BuildGone[] {
+  const { referrer, movedAt } = pool;
+  const { name, currentBuild } = osConfig;
+  if (currentBuild === undefined || cluster.builds === undefined) return [];
+  const exists = cluster.builds.some((build) => build.referrer.name === currentBuild);
+  if (exists && !isOlderThan(START_MINUTES, movedAt, cluster.now)) return [];
+  const waiting =
+    exists || isStalled(movedAt, cluster)
+      ? cannotWait('Nothing builds the image that the pool waits for')
+      : canWait('The operator can still start a build');
+  return [{ code: 'BuildGone', referrer, build: currentBuild, exists, osConfig: name, waiting }];
 }
 
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
