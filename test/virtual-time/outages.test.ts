@@ -127,8 +127,16 @@ test('an object that the guard cannot read denies what is unused, until it is re
   );
   expect((await replica.review(UNUSED)).code).toBe('MCG_UNVERIFIED');
   expect((await replica.review(USED)).code).toBe('MCG_IN_USE');
+  await clock.pass(10_000);
+  const problem = 'annotation currentConfig of node worker-2 is not a string';
+  expect(replica.messages().filter((message) => message.endsWith(problem))).toEqual([
+    `listing again: a watch event has an unreadable object: ${problem}`,
+    `cannot watch nodes: ${problem}`,
+  ]);
+  expect((await replica.scrape()).get('mcguard_index_age_seconds{resource="nodes"}')).toBeGreaterThan(10);
   world.setNode('worker-2', USED);
   await expectRecovered(world);
+  expect(replica.messages()).toContain('watching nodes again');
 });
 
 test('a revoked token is read again, and no review notices', async () => {
