@@ -7,8 +7,10 @@ import { CONFIGS, NODES, OTHER, startWorld, USED } from './world.ts';
 const [FIRST = 1, LAST = FIRST] = (process.env['VIRTUAL_SEEDS'] ?? '1-3').split('-').map(Number);
 const SEEDS = Array.from({ length: LAST - FIRST + 1 }, (_, index) => FIRST + index);
 const FAULTS_OF_RUN = 3;
+/** For a busy machine. The test needs about a second. */
+const TIMEOUT_MS = 600_000;
 
-test.each(SEEDS)('with random faults of seed %i, no answer is wrong, and everything recovers', async (seed) => {
+test.each(SEEDS)('with random faults of seed %i, no answer is wrong, and everything recovers', { timeout: TIMEOUT_MS }, async (seed) => {
   const { world, clock, replica } = await startWorld({ seed });
   const { random } = world;
   const trace: string[] = [];
