@@ -189,34 +189,6 @@ test('lists again if the silence ends during the probe before the next watch', a
   expect(listCount()).toBe(2);
 });
 
-test('lists again and again after an event with a malformed object, and says so until it is repaired', async () => {
-  fakeUntilEnd('performance');
-  const { awaitWatch, cluster, known, listCount, messages, reflector, watchedVersions } = await follow();
-  await awaitWatch();
-  vi.advanceTimersByTime(5_000);
-  cluster.patch('nodes', 'a', { metadata: { annotations: { [CURRENT_CONFIG]: 7 } } });
-  cluster.create('nodes', toNode('b', 'rendered-2'));
-  await expect.poll(listCount).toBeGreaterThanOrEqual(4);
-  const problem = 'annotation currentConfig of node a is not a string';
-  expect(reflector.contentProblem).toBe(`nodes: ${problem}`);
-  expect([reflector.isSynced, reflector.state.phase, ...known()]).toEqual([true, 'unreadable', 'a rendered-1']);
-  // Only the first watch has refreshed the age.
-  vi.advanceTimersByTime(60_000);
-  const age = reflector.silentMs ?? 0;
-  expect(age).toBeGreaterThanOrEqual(60_000);
-  expect(watchedVersions()).toHaveLength(1);
-  expect(messages()).toEqual([
-    `listing again: a watch event has an unreadable object: ${problem}`,
-    `cannot watch nodes: ${problem}`,
-  ]);
-  setConfig(cluster, 'a', 'rendered-2');
-  await expect.poll(known).toEqual(['a rendered-2', 'b rendered-2']);
-  await awaitWatch();
-  expect([reflector.contentProblem, reflector.state.phase]).toEqual([undefined, 'watching']);
-  expect(reflector.silentMs).toBeLessThan(age);
-  expect(messages().at(-1)).toBe('watching nodes again');
-});
-
 test('does not report an event without a change of what it keeps', async () => {
   const { awaitWatch, changes, cluster } = await follow();
   await awaitWatch();

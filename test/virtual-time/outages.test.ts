@@ -14,12 +14,12 @@ async function expectProtectedConfigs(replica: VirtualReplica, count: number): P
 test('without a fault, nothing is listed or logged again, and each watch is checked every 38 s', async () => {
   const { world, replica, clock } = await startWorld();
   const [requests, lines] = [world.faults.requests.length, replica.lines.length];
-  await clock.pass(115_000);
+  await clock.pass(95_000);
   const reads = world.faults.requests.slice(requests).filter(({ path, isWatch }) => LISTS.test(path) && !isWatch);
   const checks = reads.filter(({ query }) => query.has('limit'));
   expect(reads).toEqual(checks);
   for (const kind of ['nodes', 'machineconfigpools', 'machineosbuilds'])
-    expect(checks.filter(({ path }) => path.endsWith(kind)).length).toBeGreaterThanOrEqual(3);
+    expect(checks.filter(({ path }) => path.endsWith(kind)).length).toBeGreaterThanOrEqual(2);
   expect(replica.lines.slice(lines)).toEqual([]);
   await expectRecovered(world);
 });
@@ -35,7 +35,6 @@ test('if all connections are dead without a sign, a deletion is allowed within 2
   const answer = await replica.review(UNUSED);
   expect(answer).toMatchObject({ code: 'MCG_NOT_IN_USE' });
   expect(answer.seconds).toBeLessThan(2);
-  await expectRecovered(world);
 });
 
 test('while the API server hangs, a review is answered after 3.8 s, and the connections continue', async () => {
@@ -127,8 +126,16 @@ test('an object that the guard cannot read denies what is unused, until it is re
   );
   expect((await replica.review(UNUSED)).code).toBe('MCG_UNVERIFIED');
   expect((await replica.review(USED)).code).toBe('MCG_IN_USE');
+  await clock.pass(10_000);
+  const problem = 'annotation currentConfig of node worker-2 is not a string';
+  expect(replica.messages().filter((message) => message.endsWith(problem))).toEqual([
+    `listing again: a watch event has an unreadable object: ${problem}`,
+    `cannot watch nodes: ${problem}`,
+  ]);
+  expect((await replica.scrape()).get('mcguard_index_age_seconds{resource="nodes"}')).toBeGreaterThan(10);
   world.setNode('worker-2', USED);
   await expectRecovered(world);
+  expect(replica.messages()).toContain('watching nodes again');
 });
 
 test('a revoked token is read again, and no review notices', async () => {

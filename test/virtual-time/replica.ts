@@ -74,6 +74,8 @@ export interface ReplicaOptions {
   readonly shutdownDelayMs?: number;
   /** Of the MachineConfigGuard that it creates. */
   readonly initialSpec?: RunGuardOptions['initialSpec'];
+  /** How long the certificate is valid, if the replica does not follow the Secret. */
+  readonly certificateDays?: number;
   /** Follows the authority in the Secret, as `serve --tls-secret`. Otherwise the certificate never changes. */
   readonly followsSecret?: boolean;
 }
@@ -87,15 +89,16 @@ class FixedCertificate extends ServingCertificate {
   }
 }
 
-let leaf: Promise<KeyPair> | undefined;
+const leaves = new Map<number, Promise<KeyPair>>();
 
 /** Starts a replica as `serve` does, and waits until it is ready. */
 export async function startReplica(
   world: Surroundings,
   name: string,
-  { isReady = true, shutdownDelayMs = 5_000, initialSpec = {}, followsSecret = false }: ReplicaOptions,
+  { isReady = true, shutdownDelayMs = 5_000, initialSpec = {}, ...options }: ReplicaOptions,
 ) {
   const { clock, network, cluster, authorities } = world;
+  const { followsSecret = false, certificateDays = 365 } = options;
   const { log, lines, messages } = memoryLog();
   let tokens = 0;
   const api = new KubeApi(
@@ -123,7 +126,7 @@ export async function startReplica(
       loadCertificate: async (signal) =>
         followsSecret
           ? await followAuthoritySecret({ api, ...SECRET, log, signal })
-          : new FixedCertificate(await (leaf ??= issueFixedLeaf(authorities))),
+          : new FixedCertificate(await issueFixedLeaf(authorities, certificateDays)),
       initialSpec,
       leaseNamespace: undefined,
     },
@@ -261,9 +264,12 @@ export async function startReplica(
   };
 }
 
-async function issueFixedLeaf([authority]: readonly Authority[]): Promise<KeyPair> {
+async function issueFixedLeaf([authority]: readonly Authority[], days: number): Promise<KeyPair> {
   if (authority === undefined) throw new Error('no authority');
-  return await issueLeaf({ authority, dnsNames: [SERVICE], ipAddresses: [], days: 365, now: new Date() });
+  const options = { authority, dnsNames: [SERVICE], ipAddresses: [], days, now: new Date() };
+  const leaf = leaves.get(days) ?? issueLeaf(options);
+  leaves.set(days, leaf);
+  return await leaf;
 }
 
 /** OpenSSL has the real time, so the test checks the certificate as the API server would, in virtual time. */

@@ -47,8 +47,10 @@ test('the retries of a client cause one Event in six minutes, and many clients c
 test('a flood of forged reviews causes no list, Event or status, and few lines', async () => {
   const { world, clock, replica } = await startWorld();
   const [requests, lines] = [world.faults.requests.length, replica.lines.length];
-  const forged = Array.from({ length: 100 }, (_, count) => `rendered-worker-${String(count).padStart(32, '0')}`);
-  for (const answer of await replica.reviewAll(forged)) expect(answer.code).toBe('MCG_UNVERIFIED');
+  for (let count = 0; count < 50; count += 1) {
+    const answer = await replica.review(`rendered-worker-${String(count).padStart(32, '0')}`);
+    expect(answer.code).toBe('MCG_UNVERIFIED');
+  }
   await replica.review(USED, { uid: 'another' });
   await clock.pass(12_000);
   const lists = world.faults.requests.slice(requests).filter(({ path }) => path.endsWith('/nodes'));

@@ -239,6 +239,6 @@ function encode(plain: string): string {
   return Buffer.from(plain).toString('base64');
 }
 
-function toNew(object: object): Parameters<InMemoryCluster['create']>[1] {
+export function toNew(object: object): Parameters<InMemoryCluster['create']>[1] {
   return object as Parameters<InMemoryCluster['create']>[1];
 }
