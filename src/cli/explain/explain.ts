@@ -301,25 +301,18 @@ function formatMarkdown(markdown: string, file: string, format: TextFormat): str
 }
 
 function formatProse(lines: readonly string[], format: TextFormat): string {
-  let headers: readonly string[] = [];
   const formatted = lines.flatMap((line, index) => {
-    const isHeader = TABLE_RULE.test(lines[index + 1] ?? '');
-    if (isHeader) headers = splitRow(line);
-    if (isHeader || TABLE_RULE.test(line)) return [];
-    return line.startsWith('|') ? formatRow(splitRow(line), headers, format) : formatLine(line, format);
+    const isTableHead = TABLE_RULE.test(line) || TABLE_RULE.test(lines[index + 1] ?? '');
+    return isTableHead ? [] : line.startsWith('|') ? formatRow(line, format) : formatLine(line, format);
   });
   return formatted.join('\n');
 }
 
-function splitRow(line: string): readonly string[] {
-  return line.split(/ *\| */).slice(1, -1);
-}
-
-/** The first cell names the row, and the headers name the others if there are several. */
-function formatRow([name = '', ...cells]: readonly string[], [, ...headers]: readonly string[], { width }: TextFormat) {
-  if (cells.length === 1) return [wrapBeside('- ', `${name}: ${cells[0]}`, width)];
-  const named = cells.map((cell, index) => (cell === '' ? [] : wrapBeside('  ', `${headers[index]}: ${cell}`, width)));
-  return [wrapBeside('- ', name, width), ...named.flat()];
+/** The first cell is the name of the row, and the last one says what it is. */
+function formatRow(row: string, { width }: TextFormat): string {
+  const [name, ...cells] = row.split(/ *\| */).filter(Boolean);
+  const details = cells.slice(0, -1).join(', ');
+  return wrapBeside('- ', `${name}${details && ` (${details})`}: ${cells.at(-1)}`, width);
 }
 
 function indent(spaces: number, text: string): string {
