@@ -29,7 +29,6 @@ const TABLE_RULE = /^\|[-|: ]+$/;
 /** Names that are as near as this are probably meant. */
 const MIN_SIMILARITY = 0.6;
 const MAX_NEAREST = 5;
-const MAX_TOPIC_COLUMNS = 35;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
@@ -195,8 +194,10 @@ function formatTopic(topic: string, topics: Topics, items: readonly Item[], form
   const body = bodies.join('\n\n');
   if (others.length === 0) return `${body}\n`;
   const title = applyStyle(format, 'bold', 'See also: machineconfig-guard explain TOPIC');
-  const columns = Math.min(MAX_TOPIC_COLUMNS, Math.max(...others.map((other) => other.length)));
-  const lines = others.map((other) => formatReference(other, topics, columns, format));
+  const lines = others.map((other) => {
+    const meaning = topics.get(other) ?? findSection(other)?.title ?? '';
+    return wrapBeside('- ', `${other}: ${meaning}`, format.width);
+  });
   return `${[body, '', title, ...lines].join('\n')}\n`;
 }
 
@@ -214,13 +215,6 @@ function listPassages(topic: string, items: readonly Item[]) {
 /** The topics that the links of a text lead to. */
 function listLinks({ topic, text }: Pick<Section, 'topic' | 'text'>): readonly string[] {
   return [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(toFile(topic), target) ?? []);
-}
-
-function formatReference(topic: string, topics: Topics, columns: number, { width }: TextFormat): string {
-  const meaning = topics.get(topic) ?? findSection(topic)?.title ?? '';
-  const isLong = topic.length > columns;
-  const label = `  ${(isLong ? '' : topic).padEnd(columns)}  `;
-  return `${isLong ? `  ${topic}\n` : ''}${wrapBeside(label, meaning, width)}`;
 }
 
 /** A heading of a page, and what stands below it. */
