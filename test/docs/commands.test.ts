@@ -30,9 +30,8 @@ test('the help and README.md name every exit code', () => {
 });
 
 test('docs/inspect.md explains the code of every cause', () => {
-  const table =
-    /### Why does it not move\?\n([^]*?)\n\n(?!\|)(?=The status)/.exec(readFile('docs/inspect.md'))?.[1] ?? '';
-  const codes = findAll(table, /(?<=^\|.*)`([A-Z][A-Za-z]+)`(?=[^|]*\|[^|]*\|[^|]*\|$)/gm);
+  const [section = ''] = findAll(readFile('docs/inspect.md'), /^### Why does it not move\?\n([^]*?)^###? /gm);
+  const codes = findAll(section, /^- (`[A-Z][^:]+):/gm).flatMap((words) => findAll(words, /`(\w+)`/g));
   expect(codes.toSorted()).toEqual(CAUSE_CODES.toSorted());
 });
 

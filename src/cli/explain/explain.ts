@@ -19,10 +19,9 @@ const LIST_ITEM = /^( *(?:- |\d+\. )|)(.*)$/;
 const CODE = /^```(\w*)\n([^]*?)^```$/m;
 /** Of a paragraph or a list item. Headings and tables have single lines. */
 const WRAPPED_LINE = /(?<=^[^#|\n].*)\n(?! *(?:- |\d+\. )|[#|]|$) */gm;
-/** The head and the rows of a table of words that the program prints. */
-const CODE_TABLE = /^(\| (?:code|condition|mode|state) \|.*\n\|[-|]+\n)((?:\|.*\n)+)/gm;
-/** The first words of a row, and others that it quotes. */
-const CODE_IN_ROW = /(?<=^\| )[A-Z]\w+|`([A-Z][A-Za-z]+)`/g;
+/** An item of a list that begins with a word that the program prints. */
+const CODE_ITEM = /^- `[A-Z]\w+`.*(?:\n {2}.*)*/gm;
+const CODE_IN_ITEM = /`([A-Z][A-Za-z]+)`/g;
 const QUOTE = /`(.+?)`/g;
 /** A message names the resource in the singular or the plural, with or without its group. */
 const PLURAL_OR_GROUP = /(?<=machineconfig)(?:s?\.machineconfiguration\.openshift\.io|s\b)/gi;
@@ -30,7 +29,6 @@ const TABLE_RULE = /^\|[-|: ]+$/;
 /** Names that are as near as this are probably meant. */
 const MIN_SIMILARITY = 0.6;
 const MAX_NEAREST = 5;
-const MAX_TOPIC_COLUMNS = 35;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
@@ -57,17 +55,17 @@ Examples:
     .action(async (words: readonly string[]) => {
       const topics = listTopics();
       if (words.length === 0) return command.configureOutput().writeOut?.(formatTopics(topics));
-      const rows = [...PAGES.flatMap(listRows), ...(await listRules())];
-      const text = formatTopic(findTopic(words.join(' '), topics, rows), topics, rows, createFormat());
+      const items = [...PAGES.flatMap(listItems), ...(await listRules())];
+      const text = formatTopic(findTopic(words.join(' '), topics, items), topics, items, createFormat());
       command.configureOutput().writeOut?.(text);
     });
   return command;
 }
 
 /** @throws CliError with the nearest topics if none has the name, and no heading quotes the text */
-function findTopic(given: string, topics: Topics, rows: readonly Row[]): string {
+function findTopic(given: string, topics: Topics, items: readonly Item[]): string {
   const sections = PAGES.flatMap(listSections).filter((section) => !PAGES.includes(section.topic));
-  const codes = new Set([...topics.keys(), ...rows.flatMap((row) => row.codes)]);
+  const codes = new Set([...topics.keys(), ...items.flatMap((item) => item.codes)]);
   const names = [...new Set([...codes, ...sections.map(({ topic: name }) => name)])];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
   const topic = names.find((name) => simplify(name) === wanted) ?? findQuote(given);
@@ -149,38 +147,31 @@ function listTopics(): Topics {
   ]);
 }
 
-/** A row of a table, or a sentence, about words that the program prints. */
-interface Row {
+/** An item of a list, or a sentence, about words that the program prints. */
+interface Item {
   readonly codes: readonly string[];
   /** The topic of the section in which it stands. */
   readonly section: string;
-  /** Markdown: the title of the section, and the head of the table. */
-  readonly head: string;
+  readonly title: string;
   /** Markdown. */
   readonly text: string;
 }
 
-function listRows(page: string): readonly Row[] {
+function listItems(page: string): readonly Item[] {
   return listSections(page).flatMap(({ topic: section, title, ownText }) =>
-    [...`${ownText}\n`.matchAll(CODE_TABLE)].flatMap(([, head = '', rows = '']) => {
-      const lines = rows.trimEnd().split('\n');
-      return lines.map((row) => ({
-        section,
-        head: `## ${title}\n\n${head}`,
-        codes: Array.from(row.matchAll(CODE_IN_ROW), ([first, quoted]) => quoted ?? first),
-        // The empty cell makes a list of the others, with their headers.
-        text: `${row} |`,
-      }));
+    Array.from(ownText.matchAll(CODE_ITEM), ([text]) => {
+      const codes = Array.from(text.matchAll(CODE_IN_ITEM), ([, code = '']) => code);
+      return { codes, section, title, text };
     }),
   );
 }
 
 /** The rules of `check manifests`, in the words of its report. */
-async function listRules(): Promise<readonly Row[]> {
+async function listRules(): Promise<readonly Item[]> {
   const { RULES } = await import('../../manifests/rules/rules.ts');
   return Object.entries(RULES).map(([code, { message, advice }]) => {
     const text = `${code}: ${typeof message === 'string' ? message : message('…')}; ${advice}.`;
-    return { codes: [code], section: 'inspect/before-the-install', head: '## Before the install\n\n', text };
+    return { codes: [code], section: 'inspect/before-the-install', title: 'Before the install', text };
   });
 }
 
@@ -190,45 +181,40 @@ function findMeaning(runbook: string): string {
 }
 
 /**
- * The section, the page or the rows of a topic, and the topics that its links lead to, each with its meaning. Without
+ * The section, the page or the items of a topic, and the topics that its links lead to, each with its meaning. Without
  * their commands: one that stands away from its explanation can be wrong for the reader.
  */
-function formatTopic(topic: string, topics: Topics, rows: readonly Row[], format: TextFormat): string {
-  const passages = listPassages(topic, rows);
+function formatTopic(topic: string, topics: Topics, items: readonly Item[], format: TextFormat): string {
+  const passages = listPassages(topic, items);
   const links = passages.flatMap(({ section, text }) => [section, ...listLinks({ topic: section, text })]);
-  const isRow = passages.some(({ section }) => section !== topic);
-  const related = [...topics.keys()].filter((name) => isRow && simplify(name).includes(simplify(topic)));
+  const isItem = passages.some(({ section }) => section !== topic);
+  const related = [...topics.keys()].filter((name) => isItem && simplify(name).includes(simplify(topic)));
   const others = [...new Set([...links, ...related])].filter((other) => other !== topic);
   const bodies = passages.map(({ section, text }) => formatMarkdown(text, toFile(section), format).trimEnd());
   const body = bodies.join('\n\n');
   if (others.length === 0) return `${body}\n`;
   const title = applyStyle(format, 'bold', 'See also: machineconfig-guard explain TOPIC');
-  const columns = Math.min(MAX_TOPIC_COLUMNS, Math.max(...others.map((other) => other.length)));
-  const lines = others.map((other) => formatReference(other, topics, columns, format));
+  const lines = others.map((other) => {
+    const meaning = topics.get(other) ?? findSection(other)?.title ?? '';
+    return wrapBeside('- ', `${other}: ${meaning}`, format.width);
+  });
   return `${[body, '', title, ...lines].join('\n')}\n`;
 }
 
-/** What explains a topic, as Markdown: the rows of each table that has the code, or else its page or section. */
-function listPassages(topic: string, rows: readonly Row[]) {
-  const ofTopic = rows.filter(({ codes }) => codes.includes(topic));
+/** What explains a topic, as Markdown: the items that have the code, or else its page or section. */
+function listPassages(topic: string, items: readonly Item[]) {
+  const ofTopic = items.filter(({ codes }) => codes.includes(topic));
   if (ofTopic.length === 0) return [{ section: topic, text: findSection(topic)?.text ?? '' }];
-  const tables = groupBy(ofTopic, ({ section, head }) => `${section} ${head}`);
-  return Array.from(tables.values(), ([first, ...others]) => ({
-    section: first?.section ?? '',
-    text: [`${first?.head}${first?.text}`, ...others.map(({ text }) => text)].join('\n'),
-  }));
+  const sections = groupBy(ofTopic, ({ section, title }) => `${section}\n## ${title}\n`);
+  return Array.from(sections, ([head, group]) => {
+    const [section = '', ...lines] = head.split('\n');
+    return { section, text: [...lines, ...group.map(({ text }) => text)].join('\n') };
+  });
 }
 
 /** The topics that the links of a text lead to. */
 function listLinks({ topic, text }: Pick<Section, 'topic' | 'text'>): readonly string[] {
   return [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(toFile(topic), target) ?? []);
-}
-
-function formatReference(topic: string, topics: Topics, columns: number, { width }: TextFormat): string {
-  const meaning = topics.get(topic) ?? findSection(topic)?.title ?? '';
-  const isLong = topic.length > columns;
-  const label = `  ${(isLong ? '' : topic).padEnd(columns)}  `;
-  return `${isLong ? `  ${topic}\n` : ''}${wrapBeside(label, meaning, width)}`;
 }
 
 /** A heading of a page, and what stands below it. */
@@ -309,25 +295,18 @@ function formatMarkdown(markdown: string, file: string, format: TextFormat): str
 }
 
 function formatProse(lines: readonly string[], format: TextFormat): string {
-  let headers: readonly string[] = [];
   const formatted = lines.flatMap((line, index) => {
-    const isHeader = TABLE_RULE.test(lines[index + 1] ?? '');
-    if (isHeader) headers = splitRow(line);
-    if (isHeader || TABLE_RULE.test(line)) return [];
-    return line.startsWith('|') ? formatRow(splitRow(line), headers, format) : formatLine(line, format);
+    const isTableHead = TABLE_RULE.test(line) || TABLE_RULE.test(lines[index + 1] ?? '');
+    return isTableHead ? [] : line.startsWith('|') ? formatRow(line, format) : formatLine(line, format);
   });
   return formatted.join('\n');
 }
 
-function splitRow(line: string): readonly string[] {
-  return line.split(/ *\| */).slice(1, -1);
-}
-
-/** The first cell names the row, and the headers name the others if there are several. */
-function formatRow([name = '', ...cells]: readonly string[], [, ...headers]: readonly string[], { width }: TextFormat) {
-  if (cells.length === 1) return [wrapBeside('- ', `${name}: ${cells[0]}`, width)];
-  const named = cells.map((cell, index) => (cell === '' ? [] : wrapBeside('  ', `${headers[index]}: ${cell}`, width)));
-  return [wrapBeside('- ', name, width), ...named.flat()];
+/** The first cell is the name of the row, and the last one says what it is. */
+function formatRow(row: string, { width }: TextFormat): string {
+  const [name, ...cells] = row.split(/ *\| */).filter(Boolean);
+  const details = cells.slice(0, -1).join(', ');
+  return wrapBeside('- ', `${name}${details && ` (${details})`}: ${cells.at(-1)}`, width);
 }
 
 function indent(spaces: number, text: string): string {

@@ -79,9 +79,8 @@ export class Output {
     if (command !== null) this.printNote(`${label.replaceAll(/./g, ' ') || '  '}${commands.toLine(command)}`);
   }
 
-  readonly printStep = (text: string, elapsedMs: number, advice?: Advice): void => {
-    this.printProgress(text, elapsedMs, advice);
-  };
+  /** {@link printProgress} as a value. */
+  readonly printStep = this.printProgress.bind(this);
 
   describeError(error: unknown): string {
     if (error instanceof CliError) return error.describe(this.format.commands);

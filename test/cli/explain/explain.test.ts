@@ -40,8 +40,8 @@ test('prints each topic for a terminal, and topics that exist below "See also"',
     const isTooLong = (line: string) => line.length > 120 && !/^ {2}|\S{60}/.test(line);
     expect([topic, ...lines.filter((line) => isMarkdown(line) || isTooLong(line))]).toEqual([topic]);
     const [, seeAlso = ''] = text.split(SEE_ALSO);
-    for (const other of findAll(seeAlso, /^ {2}(\S+)/gm)) linked.add(other);
-    expect(seeAlso).not.toMatch(/^ {4,}(?:oc|machineconfig-guard) /m);
+    for (const other of findAll(seeAlso, /^- (\S+):/gm)) linked.add(other);
+    expect(seeAlso).not.toMatch(/^ {2,}(?:oc|machineconfig-guard) /m);
   }
   expect(linked.size).toBeGreaterThan(40);
   for (const topic of linked) expect(await explain(topic)).not.toBe('');
@@ -54,11 +54,11 @@ test('prints a section of a page, and no command of the sections that its links 
   const [command = ''] = findAll(section, /^(oc annotate .*)$/gm);
   expect(text).toContain(`\n  ${command}\n`);
   const unverified = await explain('MachineConfigGuardUnverified');
-  expect(unverified).toMatch(/\n {2}operate\/one-config +One config\n/);
+  expect(unverified).toMatch(/\n- operate\/one-config: One config\n/);
   expect(unverified).not.toContain(command);
-  // A table is a list of its rows, each with the headers.
-  expect(await explain('year')).toMatch(/\n- scale a pool\n {2}the guard: holds .*\n {2}you: choose /);
-  expect(await explain('operate')).toMatch(/\n- EXPOSED: can be deleted\n/);
+  // A table is a list of its rows.
+  expect(await explain('monitoring')).toMatch(/\n- `mcguard_references` \(gauge, `kind`\): strong references\n/);
+  expect(await explain('operate')).toMatch(/\n- `EXPOSED`: configs in use can be deleted\n/);
   // The page is not in the program.
   expect(await explain('monitoring')).toMatch(/\(https:\/\/github\.com\/\S+\/blob\/main\/docs\/internals\//);
   expect(await explain('MachineConfigGuardAbsent')).toBe(await explain('machineconfigguardabsent'));
@@ -90,19 +90,16 @@ test.each([
   for (const code of codes) {
     const [text = '', seeAlso = ''] = (await explain(code)).split(SEE_ALSO);
     expect(text).toMatch(new RegExp(`\\b${code}\\b.*\\S`, 's'));
-    expect(seeAlso).toContain(`  ${section} `);
+    expect(seeAlso).toContain(`- ${section}: `);
   }
 });
 
-test('prints a code with its title, its headers and only its rows', async () => {
-  expect(await explain('EXPOSED')).toMatch(
-    /^See the state\n\n- EXPOSED\n {2}configs in use: can be deleted\n\nSee also/,
-  );
+test('prints a code with the title of its section, and only the items that name it', async () => {
+  expect(await explain('EXPOSED')).toMatch(/^See the state\n\n- `EXPOSED`: configs in use can be deleted\n\nSee also/);
   const [text = ''] = (await explain('Ready')).split(SEE_ALSO);
-  expect(findAll(text, /^- `(.*)`$/gm)).toEqual(['Ready', 'Ready']);
-  expect(text).toContain('  look closer if: False, `Reading`: ');
+  expect(findAll(text, /^- `(\w+)` is False, `\w+`: /gm)).toEqual(['Ready', 'Ready']);
   expect(await explain('RenderFails')).toContain('\nRenderFails: the operator ends with …; correct the manifest, ');
-  expect(await explain('UNREACHABLE')).toMatch(/\n {2}MachineConfigGuardUnreachable /);
+  expect(await explain('UNREACHABLE')).toMatch(/\n- MachineConfigGuardUnreachable: /);
 });
 
 const STUCK = 'machineconfig.machineconfiguration.openshift.io "rendered-master-553d5d52" not found';
@@ -117,7 +114,7 @@ test.each([
   `Error from server (NotFound): ${STUCK.replace('machineconfig.', 'machineconfigs.')}`,
 ])('leads from %j to the runbook of a missing config', async (message) => {
   const text = await explain(message);
-  expect(text).toMatch(/\n {2}MachineConfigGuardDanglingReference /);
+  expect(text).toMatch(/\n- MachineConfigGuardDanglingReference: /);
   expect(text).not.toContain('oc delete');
 });
 
