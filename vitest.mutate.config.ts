@@ -12,6 +12,7 @@ export default defineConfig({
     include: [
       'test/{api,certificates,guard,mco,references,rendered-config,review}/*.test.ts',
       'test/cli/{protection,restore,steps,uninstall}/*.test.ts',
+      'test/cli/wrong-usage.test.ts',
     ],
     // They start programs.
     testNamePattern: /^(?!.*(?:SIGTERM|interrupted))/,

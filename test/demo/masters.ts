@@ -1,23 +1,16 @@
-import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
 import type { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { operatorAnnotations, roleLabels } from '../support/operator-objects.ts';
+import { renderConfig, type RenderedContent } from '../support/rendered-configs.ts';
 import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 
 const POOL = 'master';
 
-function renderMachineConfig(fileContent: string) {
-  const contents = { source: `data:,${encodeURIComponent(fileContent)}` };
-  const files = [{ path: '/etc/chrony.conf', mode: 420, overwrite: true, contents }];
-  const spec = {
-    config: { ignition: { version: '3.4.0' }, storage: { files } },
-    osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
-  };
-  const metadata = { name: computeRenderedName(POOL, spec) };
-  return { apiVersion: `${MCO_GROUP}/v1`, kind: 'MachineConfig', metadata, spec };
+function toMachineConfig({ name, spec }: RenderedContent) {
+  return { apiVersion: `${MCO_GROUP}/v1`, kind: 'MachineConfig', metadata: { name }, spec };
 }
 
-export const FIRST = renderMachineConfig('server 0.rhel.pool.ntp.org iburst\n');
-export const SECOND = renderMachineConfig('server ntp.example.com iburst\n');
+export const FIRST = toMachineConfig(renderConfig(POOL, 'first'));
+export const SECOND = toMachineConfig(renderConfig(POOL, 'second'));
 
 /**
  * Pool master of a cluster in memory, with the rules of the Machine Config Operator 4.18 that can lead to a deadlock.

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
 import { parseRenderedConfig, toFileOrigin } from '../../src/rendered-config/rendered-config.ts';
+import { renderConfig } from './rendered-configs.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
@@ -8,17 +9,8 @@ export type ConfigOnDisk = ReturnType<typeof toConfigOnDisk>;
 
 /** A new rendered config whose name contains the hash of its content. */
 export function createConfigOnDisk(pool = 'master', changes: Readonly<Record<string, unknown>> = {}) {
-  const spec = {
-    config: {
-      ignition: { version: '3.4.0' },
-      storage: { files: [{ path: '/etc/id', mode: 420, contents: { source: `data:,${randomUUID()}` } }] },
-    },
-    extensions: [],
-    fips: false,
-    kernelArguments: [],
-    kernelType: 'default',
-    osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'9f64a747e1b97f13'.repeat(4)}`,
-  };
+  // As the operator writes empty lists.
+  const spec = { ...renderConfig(pool, randomUUID()).spec, extensions: [], kernelArguments: [] };
   return toConfigOnDisk(pool, { ...spec, ...changes });
 }
 

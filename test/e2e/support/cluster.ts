@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { LastDenial } from '../../../src/status/status-writer.ts';
 import { operatorAnnotations, roleLabels } from '../../support/operator-objects.ts';
+import { renderConfig } from '../../support/rendered-configs.ts';
 import type { ApiServer } from '../control-plane/api-server.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
@@ -63,8 +64,7 @@ export class Cluster {
 
   /** Creates a rendered config with metadata as in machine-config-operator, pkg/controller/render. Returns the name. */
   async config({ name = renderedName(), owner, annotations, labels, bytes }: ConfigOptions = {}) {
-    const content = bytes === undefined ? 'kind%3A%20KubeletConfiguration%0A' : randomBytes(bytes / 2).toString('hex');
-    const file = { path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } };
+    const label = bytes === undefined ? name : randomBytes(bytes / 2).toString('hex');
     const { apiVersion, kind, metadata: { name: ownerName = '', uid = '' } = {} } = owner ?? {};
     const reference = { apiVersion, kind, name: ownerName, uid, controller: true, blockOwnerDeletion: true };
     await this.admin.create(PATHS.configs, {
@@ -80,12 +80,7 @@ export class Cluster {
         labels,
         ownerReferences: owner && [reference],
       },
-      spec: {
-        config: { ignition: { version: '3.4.0' }, storage: { files: [file] } },
-        fips: false,
-        kernelType: 'default',
-        osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
-      },
+      spec: renderConfig('worker', label).spec,
     });
     return name;
   }
