@@ -39,8 +39,8 @@ export const RENDER_INPUTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The files from which the bootstrap host reads an object, by its type or its ID (cmd/machine-config-operator/bootstrap.go
- * of 4.15 to 4.20).
+ * The files from which the bootstrap host reads an object, by its type or its ID
+ * (cmd/machine-config-operator/bootstrap.go of 4.15 to 4.20).
  */
 export const INSTALLER_FILES: Readonly<Record<string, string>> = {
   'config.openshift.io DNS': 'manifests/cluster-dns-02-config.yml',
