@@ -39,8 +39,8 @@ export const RENDER_INPUTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The files from which the bootstrap host reads an object, by its type or its ID (cmd/machine-config-operator/bootstrap.go
- * of 4.15 to 4.20).
+ * The files from which the bootstrap host reads an object, by its type or its ID
+ * (cmd/machine-config-operator/bootstrap.go of 4.15 to 4.20).
  */
 export const INSTALLER_FILES: Readonly<Record<string, string>> = {
   'config.openshift.io DNS': 'manifests/cluster-dns-02-config.yml',
@@ -75,7 +75,7 @@ export const UNLISTED_GROUPS = new RegExp(
 export const NAMESPACED_GROUPS =
   /^(?:metal3\.io|cloudcredential\.openshift\.io|k8s\.cni\.cncf\.io|monitoring\.coreos\.com)$/;
 /** Groups of Kubernetes and OpenShift. Nobody else can define kinds in one of Kubernetes. */
-export const OWN_GROUP = /^(?:[a-z]*|.*\.(?:k8s|openshift)\.io)$/;
+export const OWN_GROUP = /^(?:[a-z]*|.*\.(?:k8s|openshift)\.io|metal3\.io)$/;
 
 /** The names of the namespaces of every new cluster begin so. */
 export const NAMESPACES = new RegExp(

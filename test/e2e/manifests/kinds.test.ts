@@ -16,7 +16,7 @@ const CONCURRENCY = 8;
 const TIMEOUT_MS = IS_LONG ? 7_200_000 : 1_200_000;
 /** Rules that are not about what an API server accepts. */
 const OTHER_CODES: ReadonlySet<Code> = new Set(['DuplicateObject', 'OnlyInCluster', 'MissingNamespace']);
-const MAX_MISSED_SHARE = 0.08;
+const MAX_MISSED_SHARE = 0.005;
 /** Of custom resources: a rule that the API server derives from the subresource scale, and a group of an operator. */
 const MISSED = ['IngressController: spec.replicas = -1', 'Config: apiVersion ximageregistry.operator.openshift.io/v1'];
 const { signal } = new AbortController();
@@ -91,7 +91,7 @@ test(
     expect(missed.filter(({ isCustom }) => isCustom).map(({ what }) => what)).toEqual(
       MISSED.filter((what) => verdicts.some((verdict) => verdict.what === what)),
     );
-    // The API server validates built-in kinds in Go. The overlay has what people do most.
+    // The API server validates built-in kinds in Go. The overlay repeats that, except for expressions of policies.
     expect(missed.length / verdicts.length).toBeLessThan(MAX_MISSED_SHARE);
   },
   TIMEOUT_MS,
