@@ -1,7 +1,8 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, ApiUnreachable, CredentialsError, describeError, isTimeout } from '../kube/errors.ts';
+import { ApiError, ApiUnreachable, describeError, isTimeout } from '../kube/errors.ts';
+import { CredentialsError } from './credentials-error.ts';
 import { shell, verbatim } from '../diagnosis/shell-command.ts';
 import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
 import { CliError, EXIT_CODE } from './exit.ts';

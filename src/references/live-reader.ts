@@ -7,7 +7,7 @@ import type { Resource } from '../kube/resource.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isManagedByOperator } from '../mco/pool-of-node.ts';
 import { createNodeFilter } from '../mco/parse-referrer.ts';
-import type { PoolReferrer, Referrer, UnreportedNode } from '../mco/referrer.ts';
+import { isPool, isUnreportedNode, type Referrer } from '../mco/referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
 import type { ClusterState, UnreadableKind } from './cluster-state.ts';
 import { MAX_NAMED_REFERRERS, NO_REFERENCES, summarizeReferences } from './config-referrers.ts';
@@ -159,10 +159,12 @@ class LiveRead {
   /** Returns what was read so far. */
   findState(config: ConfigName): ClusterState {
     const referrers = [...this.#referrers.values()].flat();
+    const pools = referrers.filter(isPool);
     const named = referrers.filter((referrer) => referrer.references.some((each) => each.config === config));
     return {
-      references: named.length === 0 ? NO_STATE.references : summarizeReferences(config, named, MAX_NAMED_REFERRERS),
-      ...this.#selectPoolsAndNodes(referrers),
+      references: summarizeReferences(config, named, MAX_NAMED_REFERRERS),
+      pools,
+      unreportedNodes: referrers.filter(isUnreportedNode).filter((node) => isManagedByOperator(node, pools)),
       unreadable: this.#findUnreadable(),
       readAt: this.#readAt,
     };
@@ -236,8 +238,7 @@ class LiveRead {
   }
 
   #isNeeded(node: Referrer): boolean {
-    const isUnreported = node.kind === 'Node' && node.state.type === 'unreported';
-    return isUnreported || node.references.some(({ config }) => this.#configs.has(config));
+    return isUnreportedNode(node) || node.references.some(({ config }) => this.#configs.has(config));
   }
 
   /** In a fixed order, because people and log searches compare messages. */
@@ -250,17 +251,5 @@ class LiveRead {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
     }
     return unreadable;
-  }
-
-  /** Returns what a hold depends on. */
-  #selectPoolsAndNodes(referrers: readonly Referrer[]): Pick<ClusterState, 'pools' | 'unreportedNodes'> {
-    const pools: PoolReferrer[] = [];
-    const unreported: UnreportedNode[] = [];
-    for (const referrer of referrers) {
-      if (referrer.kind === 'MachineConfigPool') pools.push(referrer);
-      else if (referrer.kind === 'Node' && referrer.state.type === 'unreported')
-        unreported.push(referrer as UnreportedNode);
-    }
-    return { pools, unreportedNodes: unreported.filter((node) => isManagedByOperator(node, pools)) };
   }
 }
