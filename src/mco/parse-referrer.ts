@@ -16,6 +16,7 @@ import {
   parseTime,
   readName,
 } from '../kube/api-object.ts';
+import type { ObjectFilter } from '../kube/lists/protobuf-list-parser.ts';
 import { isWindows } from './pool-of-node.ts';
 import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
 import { MCO_GROUP } from './api-paths.ts';
@@ -40,7 +41,7 @@ const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG] a
 type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
 const MCO_PREFIX = `${MCO_GROUP}/`;
 /** To make them again for each of thousands of nodes would take longer than all else here. */
-export const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
+const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
   ANNOTATED_FIELDS.map((field) => [field, `${MCO_PREFIX}${field}`]),
 );
 
@@ -57,7 +58,7 @@ function toEntryStart(key: string): string {
  * Returns a test for the bytes of a node in protobuf. It is true for each node that names one of these configs, because
  * its bytes contain the name, and for each that has not reported a `currentConfig`. It can be true for others.
  */
-export function createNodeFilter(configs: ReadonlySet<ConfigName>): (node: Buffer) => boolean {
+export function createNodeFilter(configs: ReadonlySet<ConfigName>): ObjectFilter {
   if (configs.size > MAX_SEARCHED_CONFIGS) return () => true;
   const names = [...configs].map((config) => Buffer.from(config));
   return (node) => {
@@ -91,9 +92,7 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   addReference(references, FIRST_PIVOT_CONFIG, 'weak', read(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
   if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
-  // A list sets each annotation that it looked for, also to undefined.
-  const present = Object.entries(annotations ?? {}).filter(([, value]) => value !== undefined);
-  const isAnnotated = present.some(([key]) => key.startsWith(MCO_PREFIX));
+  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(MCO_PREFIX));
   // The operator does not manage Windows nodes, so they never report a config.
   if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
   const createdAt = parseTime(creationTimestamp);

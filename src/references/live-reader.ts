@@ -3,6 +3,7 @@ import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
 import type { KubeApi, Purpose } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
+import type { ObjectFilter } from '../kube/lists/protobuf-list-parser.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isManagedByOperator } from '../mco/pool-of-node.ts';
@@ -135,7 +136,7 @@ class LiveRead {
   readonly #options: LiveReaderOptions;
   /** The configs of all reviews that can take this read. It keeps only the nodes with these, and unreported ones. */
   readonly #configs: ReadonlySet<ConfigName>;
-  readonly #nodeFilter: (node: Buffer) => boolean;
+  readonly #nodeFilter: ObjectFilter;
   readonly #aborted = new AbortController();
   readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
@@ -225,7 +226,7 @@ class LiveRead {
     };
     // Before the request, because a list is only as new as its request.
     const newest = index.newestVersion(resource.name);
-    const listed = isOfNodes ? { ...NODES, wanted: { ...NODES.wanted, isNeeded: this.#nodeFilter } } : resource;
+    const listed = isOfNodes ? { ...NODES, isNeeded: this.#nodeFilter } : resource;
     const list = await listResource(api, listed, add, this.#aborted.signal, LIVE_READS);
     if (list !== undefined) {
       if (newest !== undefined && isOlderVersion(list.resourceVersion, newest))
