@@ -37,13 +37,7 @@ const FOREGROUND_DELETION = 'foregroundDeletion';
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
-const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG] as const;
-type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
 const MCO_PREFIX = `${MCO_GROUP}/`;
-/** To make them again for each of thousands of nodes would take longer than all else here. */
-const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
-  ANNOTATED_FIELDS.map((field) => [field, `${MCO_PREFIX}${field}`]),
-);
 
 /** How the entry of `currentConfig` begins in the protobuf of a node: its key, and the tag of its value. */
 const CURRENT_CONFIG_ENTRY = Buffer.from(toEntryStart(`${MCO_PREFIX}currentConfig`));
@@ -77,11 +71,8 @@ export function createNodeFilter(configs: ReadonlySet<ConfigName>): ObjectFilter
 export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const name = readName(node, 'Node');
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
-  const read = (field: AnnotatedField): string | undefined => {
-    const value = annotations?.[NODE_ANNOTATIONS.get(field) ?? ''];
-    // The error text is only built if needed, because there are thousands of nodes.
-    return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
-  };
+  const read = (field: string): string | undefined =>
+    toText(annotations?.[`${MCO_PREFIX}${field}`], () => `annotation ${field} of node ${name}`);
   const references: Reference[] = [];
   for (const field of NODE_FIELDS) addReference(references, field, 'strong', read(field));
   const firstField = references[0]?.field;
