@@ -1,5 +1,4 @@
 import { parseDuration } from '../common/duration.ts';
-import { toPrintableLine } from '../common/printable-text.ts';
 
 /** Every mode, the strictest first. */
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;
@@ -40,34 +39,15 @@ export function isHold(value: string): boolean {
   return ms !== undefined && ms <= MAX_HOLD_MS;
 }
 
-export interface ParsedSettings {
-  readonly settings: Settings;
-  /** Says which fields are invalid, and what applies instead. */
-  readonly problems: readonly string[];
-}
-
 /**
  * An invalid mode means Enforce, and an invalid hold the longest one, because a mistake must not unprotect a config.
  * The last valid hold would differ between replicas and after a restart. Only an older schema accepts invalid fields.
  */
-export function parseSettings(object: unknown): ParsedSettings {
+export function parseSettings(object: unknown): Settings {
   const { spec } = (object ?? {}) as { readonly spec?: { mode?: unknown; holdSuperseded?: unknown } | null };
-  const { mode = DEFAULT_SETTINGS.mode, holdSuperseded } = spec ?? {};
-  const problems: string[] = [];
-  const validMode = MODES.find((candidate) => candidate === mode);
-  if (validMode === undefined) {
-    problems.push(`spec.mode ${quote(mode)} is not one of ${MODES.join(', ')}; using ${DEFAULT_SETTINGS.mode}`);
-  }
-  const ms = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
-  const holdMs = holdSuperseded === undefined ? DEFAULT_SETTINGS.holdSupersededMs : ms;
-  const isValid = holdMs !== undefined && holdMs <= MAX_HOLD_MS;
-  if (!isValid) {
-    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; using 720h`);
-  }
-  const holdSupersededMs = isValid ? holdMs : MAX_HOLD_MS;
-  return { settings: { mode: validMode ?? DEFAULT_SETTINGS.mode, holdSupersededMs }, problems };
-}
-
-function quote(value: unknown): string {
-  return toPrintableLine(JSON.stringify(value), 60);
+  const { mode, holdSuperseded } = spec ?? {};
+  const validMode = MODES.find((candidate) => candidate === mode) ?? DEFAULT_SETTINGS.mode;
+  if (holdSuperseded === undefined) return { ...DEFAULT_SETTINGS, mode: validMode };
+  const holdMs = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
+  return { mode: validMode, holdSupersededMs: Math.min(holdMs ?? MAX_HOLD_MS, MAX_HOLD_MS) };
 }

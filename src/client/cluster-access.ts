@@ -8,9 +8,9 @@ import {
   isRetryable,
   isTimeout,
   MalformedList,
-  needsCorrection,
   orUndefined,
 } from '../kube/errors.ts';
+import { needsCorrection } from './credentials-error.ts';
 
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 

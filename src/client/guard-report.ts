@@ -29,7 +29,7 @@ export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<Sto
 export async function readHold(api: KubeApi, signal: AbortSignal) {
   const guard = await readGuard(api, signal);
   if (guard === undefined) return { holdMs: 0 };
-  const holdMs = parseSettings(guard).settings.holdSupersededMs;
+  const holdMs = parseSettings(guard).holdSupersededMs;
   return { holdMs, findLastUse: createFindLastUse(guard.status, holdMs) };
 }
 

@@ -5,7 +5,8 @@ import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { joinFirst } from '../common/printable-text.ts';
 import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
 import type { Connection, Credentials } from '../kube/api.ts';
-import { CredentialsError, isTimeout } from '../kube/errors.ts';
+import { isTimeout } from '../kube/errors.ts';
+import { CredentialsError } from './credentials-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { type Advice, LOGIN_ADVICE } from './output/advice.ts';
 

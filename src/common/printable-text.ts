@@ -1,15 +1,11 @@
 /** Characters that could break a log line, a terminal or a Warning header. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Fast path for most texts: printable ASCII with single spaces. */
-const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
-
 /**
  * Returns untrusted text as one printable line of at most `max` characters. A truncated text ends with three
  * dots, because a Warning header cannot carry an ellipsis.
  */
 export function toPrintableLine(text: string, max: number): string {
-  if (text.length <= max && PLAIN_TEXT.test(text)) return text;
   // The text can have megabytes. The factor allows for surrogate pairs and runs of spaces.
   const line = text
     .slice(0, 4 * max)

@@ -1,12 +1,5 @@
 import type { Logger } from 'pino';
-import {
-  DEFAULT_SETTINGS,
-  type FollowedSettings,
-  type Mode,
-  type ParsedSettings,
-  parseSettings,
-  type Settings,
-} from '../api/settings.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings, type Mode, parseSettings, type Settings } from '../api/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
@@ -68,7 +61,7 @@ export class SettingsFollower implements FollowedSettings {
     await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
   }
 
-  #apply({ settings, problems }: ParsedSettings): void {
+  #apply(settings: Settings): void {
     const { mode, holdSupersededMs } = settings;
     const before = this.settings;
     if (mode !== before?.mode || holdSupersededMs !== before.holdSupersededMs) {
@@ -76,8 +69,7 @@ export class SettingsFollower implements FollowedSettings {
     }
     this.settings = settings;
     this.readAt = performance.now();
-    if (problems.length === 0) this.#problem.clear();
-    else this.#problem.warn(`machineconfigguard ${GUARD_NAME}: ${problems.join('; ')}`);
+    this.#problem.clear();
   }
 
   /** A 409 means that another replica was faster. */

@@ -16,16 +16,6 @@ export class ApiError extends Error {
 /** There is no complete response. The cause is the error of the connection, or a CredentialsError. */
 export class ApiUnreachable extends Error {}
 
-/** A file of the kubeconfig is missing, or its exec plugin fails. The message contains no secrets. */
-export class CredentialsError extends Error {
-  readonly needsLogin: boolean;
-
-  constructor(message: string, { needsLogin = false } = {}) {
-    super(message);
-    this.needsLogin = needsLogin;
-  }
-}
-
 /** The response is not one complete list. The items that were read must not be used. */
 export class MalformedList extends Error {}
 
@@ -60,15 +50,6 @@ export function isRetryable(error: unknown): boolean {
     // A load balancer sends 408 when it closes an idle connection, and a request can receive it.
     (error instanceof ApiError && (error.status === 408 || error.status === 429 || error.status >= 500))
   );
-}
-
-/** Codes of Node for a certificate that it does not trust. */
-const UNTRUSTED = /^(?:CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT_)/;
-
-/** Whether a person must correct the kubeconfig or a certificate first. */
-export function needsCorrection(error: unknown): boolean {
-  const cause = error instanceof ApiUnreachable ? error.cause : undefined;
-  return cause instanceof CredentialsError || UNTRUSTED.test(describeError(cause));
 }
 
 /** Whether a signal of `withTimeout` or of AbortSignal.timeout caused the error. */

@@ -2,7 +2,7 @@ import { objectPath } from './api-paths.ts';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi, Purpose } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';
-import type { WantedParts } from './lists/protobuf-list-parser.ts';
+import type { ObjectFilter } from './lists/protobuf-list-parser.ts';
 import { ACCEPT_METADATA } from './media-types.ts';
 
 /** A kind of objects that the API server lists, and how to parse them. */
@@ -19,8 +19,10 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly isNamespaced?: boolean | undefined;
   /** Whether every cluster serves it, so that a 404 is always an error. */
   readonly isAlwaysServed?: true;
-  /** If present, a metadata-only list has only these parts: see `parseNodeReferrer`. */
-  readonly wanted?: WantedParts;
+  /** Whether a metadata-only list is in protobuf, and without the managed fields. */
+  readonly isProtobuf?: true;
+  /** If present, a list in protobuf leaves out the objects for which this is false. */
+  readonly isNeeded?: ObjectFilter;
   readonly parse: (object: ApiObject) => Item;
 }
 

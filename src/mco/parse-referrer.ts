@@ -16,6 +16,7 @@ import {
   parseTime,
   readName,
 } from '../kube/api-object.ts';
+import type { ObjectFilter } from '../kube/lists/protobuf-list-parser.ts';
 import { isWindows } from './pool-of-node.ts';
 import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
 import { MCO_GROUP } from './api-paths.ts';
@@ -36,13 +37,7 @@ const FOREGROUND_DELETION = 'foregroundDeletion';
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
-const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG] as const;
-type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
 const MCO_PREFIX = `${MCO_GROUP}/`;
-/** To make them again for each of thousands of nodes would take longer than all else here. */
-export const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
-  ANNOTATED_FIELDS.map((field) => [field, `${MCO_PREFIX}${field}`]),
-);
 
 /** How the entry of `currentConfig` begins in the protobuf of a node: its key, and the tag of its value. */
 const CURRENT_CONFIG_ENTRY = Buffer.from(toEntryStart(`${MCO_PREFIX}currentConfig`));
@@ -57,7 +52,7 @@ function toEntryStart(key: string): string {
  * Returns a test for the bytes of a node in protobuf. It is true for each node that names one of these configs, because
  * its bytes contain the name, and for each that has not reported a `currentConfig`. It can be true for others.
  */
-export function createNodeFilter(configs: ReadonlySet<ConfigName>): (node: Buffer) => boolean {
+export function createNodeFilter(configs: ReadonlySet<ConfigName>): ObjectFilter {
   if (configs.size > MAX_SEARCHED_CONFIGS) return () => true;
   const names = [...configs].map((config) => Buffer.from(config));
   return (node) => {
@@ -76,11 +71,8 @@ export function createNodeFilter(configs: ReadonlySet<ConfigName>): (node: Buffe
 export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const name = readName(node, 'Node');
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
-  const read = (field: AnnotatedField): string | undefined => {
-    const value = annotations?.[NODE_ANNOTATIONS.get(field) ?? ''];
-    // The error text is only built if needed, because there are thousands of nodes.
-    return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
-  };
+  const read = (field: string): string | undefined =>
+    toText(annotations?.[`${MCO_PREFIX}${field}`], () => `annotation ${field} of node ${name}`);
   const references: Reference[] = [];
   for (const field of NODE_FIELDS) addReference(references, field, 'strong', read(field));
   const firstField = references[0]?.field;
@@ -91,9 +83,7 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   addReference(references, FIRST_PIVOT_CONFIG, 'weak', read(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
   if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
-  // A list sets each annotation that it looked for, also to undefined.
-  const present = Object.entries(annotations ?? {}).filter(([, value]) => value !== undefined);
-  const isAnnotated = present.some(([key]) => key.startsWith(MCO_PREFIX));
+  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(MCO_PREFIX));
   // The operator does not manage Windows nodes, so they never report a config.
   if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
   const createdAt = parseTime(creationTimestamp);

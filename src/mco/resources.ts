@@ -1,7 +1,7 @@
 import { NODES_PATH } from '../kube/api-paths.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, POOLS_PATH } from './api-paths.ts';
 import { parseConfigMetadata, type WatchedConfig } from './machine-config.ts';
-import { NODE_ANNOTATIONS, parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from './parse-referrer.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from './parse-referrer.ts';
 import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer } from './referrer.ts';
 import type { Resource } from '../kube/resource.ts';
 
@@ -12,7 +12,7 @@ export const NODES: Resource<NodeReferrer> = {
   paths: [NODES_PATH],
   isMetadataOnly: true,
   isAlwaysServed: true,
-  wanted: { annotations: new Set(NODE_ANNOTATIONS.values()) },
+  isProtobuf: true,
   parse: parseNodeReferrer,
 };
 

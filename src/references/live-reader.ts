@@ -3,11 +3,12 @@ import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
 import type { KubeApi, Purpose } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
+import type { ObjectFilter } from '../kube/lists/protobuf-list-parser.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isManagedByOperator } from '../mco/pool-of-node.ts';
 import { createNodeFilter } from '../mco/parse-referrer.ts';
-import type { PoolReferrer, Referrer, UnreportedNode } from '../mco/referrer.ts';
+import { isPool, isUnreportedNode, type Referrer } from '../mco/referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
 import type { ClusterState, UnreadableKind } from './cluster-state.ts';
 import { MAX_NAMED_REFERRERS, NO_REFERENCES, summarizeReferences } from './config-referrers.ts';
@@ -135,7 +136,7 @@ class LiveRead {
   readonly #options: LiveReaderOptions;
   /** The configs of all reviews that can take this read. It keeps only the nodes with these, and unreported ones. */
   readonly #configs: ReadonlySet<ConfigName>;
-  readonly #nodeFilter: (node: Buffer) => boolean;
+  readonly #nodeFilter: ObjectFilter;
   readonly #aborted = new AbortController();
   readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
@@ -159,10 +160,12 @@ class LiveRead {
   /** Returns what was read so far. */
   findState(config: ConfigName): ClusterState {
     const referrers = [...this.#referrers.values()].flat();
+    const pools = referrers.filter(isPool);
     const named = referrers.filter((referrer) => referrer.references.some((each) => each.config === config));
     return {
-      references: named.length === 0 ? NO_STATE.references : summarizeReferences(config, named, MAX_NAMED_REFERRERS),
-      ...this.#selectPoolsAndNodes(referrers),
+      references: summarizeReferences(config, named, MAX_NAMED_REFERRERS),
+      pools,
+      unreportedNodes: referrers.filter(isUnreportedNode).filter((node) => isManagedByOperator(node, pools)),
       unreadable: this.#findUnreadable(),
       readAt: this.#readAt,
     };
@@ -223,7 +226,7 @@ class LiveRead {
     };
     // Before the request, because a list is only as new as its request.
     const newest = index.newestVersion(resource.name);
-    const listed = isOfNodes ? { ...NODES, wanted: { ...NODES.wanted, isNeeded: this.#nodeFilter } } : resource;
+    const listed = isOfNodes ? { ...NODES, isNeeded: this.#nodeFilter } : resource;
     const list = await listResource(api, listed, add, this.#aborted.signal, LIVE_READS);
     if (list !== undefined) {
       if (newest !== undefined && isOlderVersion(list.resourceVersion, newest))
@@ -236,8 +239,7 @@ class LiveRead {
   }
 
   #isNeeded(node: Referrer): boolean {
-    const isUnreported = node.kind === 'Node' && node.state.type === 'unreported';
-    return isUnreported || node.references.some(({ config }) => this.#configs.has(config));
+    return isUnreportedNode(node) || node.references.some(({ config }) => this.#configs.has(config));
   }
 
   /** In a fixed order, because people and log searches compare messages. */
@@ -250,17 +252,5 @@ class LiveRead {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
     }
     return unreadable;
-  }
-
-  /** Returns what a hold depends on. */
-  #selectPoolsAndNodes(referrers: readonly Referrer[]): Pick<ClusterState, 'pools' | 'unreportedNodes'> {
-    const pools: PoolReferrer[] = [];
-    const unreported: UnreportedNode[] = [];
-    for (const referrer of referrers) {
-      if (referrer.kind === 'MachineConfigPool') pools.push(referrer);
-      else if (referrer.kind === 'Node' && referrer.state.type === 'unreported')
-        unreported.push(referrer as UnreportedNode);
-    }
-    return { pools, unreportedNodes: unreported.filter((node) => isManagedByOperator(node, pools)) };
   }
 }

@@ -37,6 +37,8 @@ export interface AdmissionAppOptions {
  *   1,250  at most for the GET that confirms a referrer from the index
  *     550  at least for the live read. Normally it gets more than 3,700: the index knows the config, and a GET takes 2.
  *
+ * During the start, the first lists come before all of this, for at most a second of the life of the guard.
+ *
  * A live read starts every LATE_READ_MS while lists take longer. So reviews are answered in time if a list takes up to
  * 2,500 ms.
  */

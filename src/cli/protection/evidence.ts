@@ -97,7 +97,7 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
   return {
     readAt: new Date(),
     guard: guard ?? null,
-    mode: guard === undefined ? null : parseSettings(guard).settings.mode,
+    mode: guard === undefined ? null : parseSettings(guard).mode,
     webhooks,
     floor: floor?.flat(),
     deployment,

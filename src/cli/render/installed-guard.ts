@@ -138,7 +138,7 @@ function compareSettings(
   isGiven: (name: string) => boolean,
   guard: StoredGuard | undefined,
 ): Advice[] {
-  const { settings } = parseSettings(guard);
+  const settings = parseSettings(guard);
   const spec = {
     ...(isGiven('mode') && mode !== settings.mode && { mode }),
     ...(isGiven('hold') && parseDuration(String(hold)) !== settings.holdSupersededMs && { holdSuperseded: hold }),

@@ -20,7 +20,7 @@ export interface ListResult {
   readonly resourceVersion: string;
   /** By the clock of the API server, in whole seconds. */
   readonly servedAt: Date;
-  /** Includes those that were not parsed, see `WantedParts`. */
+  /** Includes those that were not parsed, because they are not needed. */
   readonly itemCount: number;
 }
 
@@ -67,7 +67,7 @@ export interface CollectionOptions {
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'wanted'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'isNeeded' | 'isProtobuf'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   { query = {}, purpose = LISTS }: CollectionOptions = {},
@@ -91,7 +91,7 @@ export async function listCollection(
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, resource.wanted)
+      ? new ProtobufListParser(addObject, resource.isNeeded)
       : new JsonListParser(addObject, [
           { apiVersion, kind },
           ...(isMetadataOnly ? [METADATA] : []),
@@ -104,12 +104,11 @@ export async function listCollection(
 function chooseMediaType({
   isMetadataOnly = false,
   isTable = false,
-  wanted,
-}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'wanted'>): string | undefined {
+  isProtobuf,
+}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'isProtobuf'>): string | undefined {
   if (isTable) return ACCEPT_TABLE;
   if (!isMetadataOnly) return undefined;
-  // The parser of protobuf skips managedFields, so it is only for those who want certain parts.
-  return wanted === undefined ? ACCEPT_METADATA_LIST : ACCEPT_PROTOBUF_LIST;
+  return isProtobuf ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST;
 }
 
 /** Every HTTP server with a clock sends the time (RFC 9110). A time in the future would end holds. */

@@ -35,28 +35,23 @@ type ParsedMetadata = Record<'labels' | 'annotations', TextMap> & {
   -readonly [Key in keyof NonNullable<ApiObject['metadata']>]: NonNullable<ApiObject['metadata']>[Key];
 } & { readonly ownerReferences: Readonly<Record<'kind' | 'name', string>>[] };
 
-/** Which parts of the objects in a list are parsed. */
-export interface WantedParts {
-  /** An object that has one of these keeps only them, its names and its creationTimestamp. By default, it keeps all. */
-  readonly annotations?: ReadonlySet<string> | undefined;
-  /** Whether to parse an object, from its bytes. All by default. */
-  readonly isNeeded?: ((object: Buffer) => boolean) | undefined;
-}
+/** Whether to parse an object, from its bytes. */
+export type ObjectFilter = (object: Buffer) => boolean;
 
-/** Parses a metadata-only list in protobuf, in a third of the time of JSON. It skips 95 % of a node's metadata. */
+/** Parses a metadata-only list in protobuf, in a third of the time of JSON. It skips the managed fields. */
 export class ProtobufListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
-  readonly #wanted: WantedParts;
+  readonly #isNeeded: ObjectFilter;
   #hasMagic = false;
   /** How many bytes of the list follow. Undefined before the list. */
   #listBytesLeft: number | undefined;
   #type = { apiVersion: '', kind: '' };
   #metadata = { resourceVersion: '', continue: '' };
 
-  constructor(onItem: (item: ApiObject) => void, wanted: WantedParts = {}) {
+  constructor(onItem: (item: ApiObject) => void, isNeeded: ObjectFilter = () => true) {
     super();
     this.#onItem = onItem;
-    this.#wanted = wanted;
+    this.#isNeeded = isNeeded;
   }
 
   /** Every field of the envelope and of the list has a length. */
@@ -100,67 +95,39 @@ export class ProtobufListParser extends ListParser {
 
   #readItem(reader: ProtobufReader, bytes: Buffer): void {
     this.countItem();
-    const { isNeeded, annotations } = this.#wanted;
-    if (isNeeded?.(bytes.subarray(reader.start, reader.end)) === false) return;
-    let metadata = createMetadata();
+    if (!this.#isNeeded(bytes.subarray(reader.start, reader.end))) return;
+    const metadata: ParsedMetadata = { labels: {}, annotations: {}, ownerReferences: [] };
     const end = reader.enter();
-    while (reader.next(end)) {
-      if (reader.field !== OBJECT.metadata) continue;
-      const { start } = reader;
-      const metadataEnd = reader.enter();
-      metadata = createMetadata();
-      if (parseMetadata(reader, metadataEnd, metadata, annotations)) continue;
-      // Labels precede annotations, so an object without a wanted annotation is parsed again.
-      reader.at = start;
-      metadata = createMetadata();
-      parseMetadata(reader, metadataEnd, metadata);
-    }
+    while (reader.next(end)) if (reader.field === OBJECT.metadata) parseMetadata(reader, metadata);
     this.#onItem({ metadata });
   }
 }
 
-function createMetadata(): ParsedMetadata {
-  return { labels: {}, annotations: {}, ownerReferences: [] };
-}
-
-/** Returns whether the object has an annotation that is wanted. */
-function parseMetadata(
-  reader: ProtobufReader,
-  end: number,
-  metadata: ParsedMetadata,
-  wanted?: ReadonlySet<string>,
-): boolean {
-  let hasWanted = false;
+function parseMetadata(reader: ProtobufReader, metadata: ParsedMetadata): void {
+  const end = reader.enter();
   while (reader.next(end)) {
     const { field } = reader;
-    if (field === META.annotations) hasWanted = addEntry(reader, metadata.annotations, wanted) || hasWanted;
+    if (field === META.annotations) addEntry(reader, metadata.annotations);
     else if (field === META.name) metadata.name = reader.text();
     else if (field === META.namespace) metadata.namespace = reader.text();
     else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
-    else if (wanted !== undefined) continue;
     else if (field === META.labels) addEntry(reader, metadata.labels);
     else if (field === META.ownerReferences) metadata.ownerReferences.push(readTexts(reader, OWNER));
     else if (field === META.uid) metadata.uid = reader.text();
     else if (field === META.deletionTimestamp) metadata.deletionTimestamp = readTime(reader);
   }
-  return hasWanted;
 }
 
-/** Adds an entry of a map unless another one is wanted. Returns whether it was added. */
-function addEntry(reader: ProtobufReader, target: TextMap, wanted?: ReadonlySet<string>): boolean {
+function addEntry(reader: ProtobufReader, target: TextMap): void {
   const end = reader.enter();
-  let key: string | undefined;
+  let key = '';
   let value = '';
   while (reader.next(end)) {
-    if (reader.field === ENTRY.value) value = reader.text();
-    if (reader.field !== ENTRY.key) continue;
-    key = reader.text();
-    if (wanted?.has(key) === false) reader.at = end;
+    if (reader.field === ENTRY.key) key = reader.text();
+    else if (reader.field === ENTRY.value) value = reader.text();
   }
   // No label or annotation can have this name, which would change the prototype.
-  if (key === undefined || key === '__proto__' || wanted?.has(key) === false) return false;
-  target[key] = value;
-  return true;
+  if (key !== '__proto__') target[key] = value;
 }
 
 /** Reads the texts of these fields of the message in the current field. An absent text is empty. */
