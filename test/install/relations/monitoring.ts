@@ -43,6 +43,8 @@ const UNITS: Readonly<Record<string, readonly [seconds: number, name: string]>> 
 /** Of the ServiceMonitor and of the guard's Service. A set of monitoring has no Service. */
 const SERVICE_NAME = 'machineconfig-guard';
 const TOKEN = 'token';
+/** OpenShift's service CA writes its certificate into an object with this annotation. */
+const INJECTION = 'service.beta.openshift.io/inject-cabundle';
 
 export const MONITORING_RELATIONS: readonly Relation[] = [
   {
@@ -79,7 +81,8 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
         // The control plane puts the token under this key.
         expect(key).toBe('token');
         const account = secret?.metadata.annotations?.['kubernetes.io/service-account.name'];
-        expect(binding?.subjects).toMatchObject([{ kind: 'ServiceAccount', name: account }]);
+        const { namespace } = required(secret).metadata;
+        expect(binding?.subjects).toEqual([{ kind: 'ServiceAccount', name: account, namespace }]);
         const accounts = installed.list('ServiceAccount').map(({ metadata }) => metadata.name);
         expect(accounts).toContain(account);
       }
@@ -93,7 +96,7 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
         const bundle = installed.list('ConfigMap').find(({ metadata }) => metadata.name === configMap?.name);
         const authorities = installed.list('Certificate').map((certificate) => certificate.spec.secretName);
         const guards = installed.list('Secret').map(({ metadata }) => metadata.name);
-        if (configMap !== undefined) expect(bundle?.metadata.annotations).toBeDefined();
+        if (configMap !== undefined) expect(bundle?.metadata.annotations).toEqual({ [INJECTION]: 'true' });
         else expect([...authorities, ...guards]).toContain(secret?.name);
         // OpenShift's service CA, cert-manager and render.
         expect((configMap ?? secret)?.key).toBe(configMap === undefined ? 'ca.crt' : 'service-ca.crt');
