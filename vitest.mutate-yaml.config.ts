@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { COMMON } from './vitest.config.ts';
 
-/** Changes what is installed, field by field, and runs the relations of test/install/relations/: test/install/mutation/. */
+/** Changes what is installed, field by field: test/install/mutation/. */
 export default defineConfig({
   ...COMMON,
   test: { ...COMMON.test, include: ['test/install/mutation/*.mutation.ts'], testTimeout: 3_600_000 },

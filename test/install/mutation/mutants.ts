@@ -29,6 +29,7 @@ const REPLACEMENTS: readonly (readonly [RegExp, string | ((match: string) => str
   [/\d+/, (digits) => `${digits}1`],
   [/$/, 'x'],
 ];
+export const EVERY_OBJECT = 'every object: label';
 const COMMON_LABEL = /^(?:app\.kubernetes\.io|render\.machineconfig-guard\.io)\/(?!image)/;
 /** The fields that name an item of a list. */
 const NAMES = ['name', 'alert', 'key', 'type', 'port', 'title', 'refId'];
@@ -63,7 +64,7 @@ function collectFields(collection: object, path: string, fields: Map<string, Fie
   for (const [key, value] of Object.entries(collection)) {
     if (value === undefined) continue;
     // A component gives the same labels to every object.
-    const start = COMMON_LABEL.test(key) ? 'every object: label' : path;
+    const start = COMMON_LABEL.test(key) ? EVERY_OBJECT : path;
     const name = `${start} ${formatKey(collection, key, value)}`;
     const isCollection = typeof value === 'object' && value !== null;
     const identity = isCollection ? name : `${name} = ${JSON.stringify(value)}`;

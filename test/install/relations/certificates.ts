@@ -24,7 +24,8 @@ export const CERTIFICATE_RELATIONS: readonly Relation[] = [
       for (const { spec } of listServing(installed)) {
         expect(toMs(spec.renewBefore)).toBeGreaterThan(7 * readAlertMs(installed, 'serving'));
         expect(toMs(spec.duration)).toBeGreaterThan(2 * toMs(spec.renewBefore));
-        expect(spec.usages).toContain('server auth');
+        expect(spec.usages).toEqual(['digital signature', 'key encipherment', 'server auth']);
+        expect(spec.privateKey).toEqual({ algorithm: 'RSA', size: 2048, rotationPolicy: 'Always' });
       }
     },
   },
@@ -44,7 +45,7 @@ export const CERTIFICATE_RELATIONS: readonly Relation[] = [
     checkGuard: (guard) => {
       const { name, namespace } = guard.get('Service').metadata;
       for (const { spec } of guard.list('Certificate').filter(isServing))
-        expect(spec.dnsNames).toContain(`${name}.${namespace}.svc`);
+        expect(spec.dnsNames).toEqual([`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`]);
     },
   },
   {

@@ -64,8 +64,8 @@ export const POD_RELATIONS: readonly Relation[] = [
     rule: 'the Service has the ports of the webhook and of the metrics',
     checkGuard: (guard) =>
       expect(guard.get('Service').spec?.ports).toMatchObject([
-        { name: 'webhook', targetPort: 'webhook' },
-        { name: 'metrics', targetPort: 'metrics' },
+        { name: 'webhook', port: 443, protocol: 'TCP', targetPort: 'webhook' },
+        { name: 'metrics', port: 8443, protocol: 'TCP', targetPort: 'metrics' },
       ]),
   },
   {
@@ -105,7 +105,9 @@ export const POD_RELATIONS: readonly Relation[] = [
     rule: 'the program accepts the arguments of the container',
     checkGuard: ({ container }) => {
       const [command, ...flags] = required(container.args);
-      const serve = createServeCommand().exitOverride();
+      const serve = createServeCommand()
+        .exitOverride()
+        .configureOutput({ writeErr: () => {} });
       expect({ command, ...serve.parseOptions(flags) }).toEqual({ command: 'serve', operands: [], unknown: [] });
     },
   },

@@ -1,5 +1,7 @@
 import { expect } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
+import { DEFAULT_SETTINGS } from '../../../src/api/settings.ts';
+import { FLAG_LABEL_PREFIX } from '../../../src/install/profiles.ts';
 import { ADMISSION_POLICIES } from '../../../src/install/webhook-configuration.ts';
 import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
 import { NODE_FIELDS, POOL_FIELDS } from '../../../src/mco/referrer.ts';
@@ -33,12 +35,15 @@ export const POLICY_RELATIONS: readonly Relation[] = [
         expect(spec?.paramRef).toEqual({ selector: {}, parameterNotFoundAction: 'Allow' });
         expect(spec?.validationActions).toEqual(['Deny']);
       }
-      for (const { metadata, spec } of policies.filter((policy) => policy.spec?.paramKind))
-        expect({ [required(spec?.paramKind?.kind)]: metadata.name }).toEqual(
-          metadata.name === ADMISSION_POLICIES.Node
-            ? { [NODES.kind]: ADMISSION_POLICIES.Node }
-            : { [POOLS.kind]: ADMISSION_POLICIES.MachineConfigPool },
-        );
+      const kinds = new Map(
+        policies
+          .filter(({ metadata }) => Object.values(ADMISSION_POLICIES).includes(metadata.name))
+          .map(({ metadata, spec }) => [metadata.name, spec?.paramKind]),
+      );
+      expect(Object.fromEntries(kinds)).toEqual({
+        [required(ADMISSION_POLICIES.Node)]: { apiVersion: 'v1', kind: NODES.kind },
+        [required(ADMISSION_POLICIES.MachineConfigPool)]: { apiVersion: `${MCO_GROUP}/v1`, kind: POOLS.kind },
+      });
     },
   },
   {
@@ -89,6 +94,21 @@ export const POLICY_RELATIONS: readonly Relation[] = [
       expect(policy.spec?.matchConditions?.map(({ expression }) => expression)).toEqual([
         `request.userInfo.username == '${user}'`,
       ]);
+    },
+  },
+  {
+    rule: 'the guard creates the settings that its labels name, and the policy allows only those',
+    checkGuard: (guard) => {
+      const { labels = {} } = guard.get('Deployment').metadata;
+      const [mode, hold] = ['mode', 'hold'].map((flag) => labels[FLAG_LABEL_PREFIX + flag]);
+      const { flags } = guard;
+      expect([flags.get('initial-mode'), flags.get('initial-hold')]).toEqual([mode, hold]);
+      const policies = guard.list('ValidatingAdmissionPolicy');
+      for (const { spec } of policies.filter(({ metadata }) => metadata.name.startsWith('settings')))
+        expect(spec?.variables).toEqual([
+          { name: 'mode', expression: `'${mode ?? DEFAULT_SETTINGS.mode}'` },
+          { name: 'holdSuperseded', expression: `'${hold ?? ''}'` },
+        ]);
     },
   },
 ];

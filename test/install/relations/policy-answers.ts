@@ -1,10 +1,12 @@
 import { expect } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
-import { INSTALLED_NAME } from '../../../src/api/paths.ts';
-import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
+import { GUARDS_PATH, INSTALLED_NAME } from '../../../src/api/paths.ts';
+import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../../src/mco/api-paths.ts';
 import { evaluatePolicy, type PolicyRequest } from './evaluate-policy.ts';
-import { type Installed, type Relation, required } from './relation.ts';
+import type { Installed, Relation } from './relation.ts';
 
+const NODES_PATH = '/api/v1/nodes';
 const HASH = '0123456789abcdef'.repeat(2);
 const CONFIG = `rendered-worker-${HASH}`;
 const OTHER = `rendered-infra-${HASH}`;
@@ -198,7 +200,53 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
 const DENIED_IN_USE = { denied: JSON.stringify({ name: CONFIG, code: 'MCG_IN_USE' }) };
 const OVERRIDDEN = { overridden: JSON.stringify({ name: CONFIG, code: 'MCG_OVERRIDDEN', reason: 'ticket 1' }) };
 
+/** The writes that each policy is about, by the paths of their kinds. */
+const WRITES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  nodes: { [MACHINE_CONFIGS_PATH]: ['DELETE'] },
+  pools: { [MACHINE_CONFIGS_PATH]: ['DELETE'] },
+  references: { [NODES_PATH]: ['UPDATE'], [POOLS_PATH]: ['UPDATE'] },
+  overrides: { [MACHINE_CONFIGS_PATH]: ['CREATE', 'UPDATE'] },
+  'pool-deletion': { [POOLS_PATH]: ['DELETE'] },
+  'webhook-deletion': { [WEBHOOK_CONFIGURATIONS_PATH]: ['DELETE'] },
+  settings: { [GUARDS_PATH]: ['CREATE'] },
+};
+
 export const POLICY_ANSWERS: readonly Relation[] = [
+  {
+    rule: 'each policy gets the writes that it is about, in every version of their kinds, and denies them as forbidden',
+    check: (installed) => {
+      for (const [name, writes] of Object.entries(WRITES))
+        for (const { spec } of listPolicies(installed, name)) {
+          const rules = Object.entries(writes).map(([path, operations]) => {
+            const [, root, group = '', , resource = ''] = path.split('/');
+            const isCore = root === 'api';
+            return {
+              apiGroups: [isCore ? '' : group],
+              apiVersions: [isCore ? 'v1' : '*'],
+              operations,
+              resources: [isCore ? path.split('/').at(-1) : resource],
+              scope: 'Cluster',
+            };
+          });
+          expect([name, spec?.matchConstraints?.resourceRules]).toEqual([name, rules]);
+          expect(['Equivalent', undefined]).toContain(spec?.matchConstraints?.matchPolicy);
+          for (const { reason } of spec?.validations ?? [])
+            expect([name, reason]).toEqual([name, name === 'pool-deletion' ? undefined : 'Forbidden']);
+        }
+    },
+  },
+  {
+    rule: 'each policy denies, except for the one that only warns whoever deletes a pool',
+    check: (installed) => {
+      for (const { metadata, spec } of installed.list('ValidatingAdmissionPolicyBinding')) {
+        const isWarning = metadata.name.startsWith('pool-deletion');
+        expect([metadata.name, spec?.validationActions]).toEqual([
+          metadata.name,
+          isWarning ? ['Warn', 'Audit'] : ['Deny'],
+        ]);
+      }
+    },
+  },
   ...Object.entries(CASES).map(([name, cases]): Relation => {
     return {
       rule: `the policy ${name} answers as its cases say`,
@@ -230,15 +278,19 @@ export const POLICY_ANSWERS: readonly Relation[] = [
 
 /** Those with the defaults of the settings. */
 function listPolicies(installed: Installed, name: string) {
-  const sets = installed.sets.filter((set) => !/--(?:mode|hold)=/.test(set.name));
-  const found = sets.flatMap(({ objects }) =>
-    objects.filter(({ kind, metadata }) => {
-      return kind === 'ValidatingAdmissionPolicy' && metadata.name === `${name}.machineconfig-guard.io`;
-    }),
-  );
-  expect(found.length).toBeGreaterThan(0);
-  const byText = new Map(found.map((policy) => [JSON.stringify((policy as { spec?: object }).spec), policy]));
-  return [...byText.values()].map((policy) => required(policy));
+  const all = installed.list('ValidatingAdmissionPolicy').filter(({ metadata, spec }) => {
+    return metadata.name === `${name}.machineconfig-guard.io` && !hasOwnSettings(spec?.variables);
+  });
+  const byText = new Map(all.map((policy) => [JSON.stringify(policy.spec), policy]));
+  expect(byText.size).toBeGreaterThan(0);
+  return [...byText.values()];
+}
+
+/** `render --mode` and `--hold` change the policy of the settings. */
+function hasOwnSettings(variables: readonly { readonly name: string; readonly expression: string }[] = []): boolean {
+  return variables.some(({ name, expression }) => {
+    return (name === 'mode' && expression === "'Audit'") || (name === 'holdSuperseded' && expression === "'24h'");
+  });
 }
 
 function toStart(text: string): RegExp {

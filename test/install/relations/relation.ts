@@ -156,20 +156,41 @@ interface Dashboard {
   }[];
 }
 
+/**
+ * The kinds of objects that were read since it was emptied: `*` for all, `dashboard` or `Containerfile`. It says which
+ * relations a change can concern.
+ */
+export const readKinds = new Set<string>();
+
 /** Everything that is installed. */
 export class Installed {
-  readonly sets: readonly RenderedSet[];
   readonly guards: readonly GuardSet[];
-  readonly dashboard: Dashboard;
-  /** Those of the image, without its build stage. */
-  readonly instructions: readonly string[];
+  readonly #sets: readonly RenderedSet[];
+  readonly #dashboard: Dashboard;
+  readonly #instructions: readonly string[];
 
   constructor(sets: readonly RenderedSet[]) {
-    this.sets = sets;
+    this.#sets = sets;
     const withGuard = sets.filter(({ objects }) => objects.some(({ kind }) => kind === 'Deployment'));
     this.guards = withGuard.map((set) => new GuardSet(set));
-    this.dashboard = JSON.parse(readFile(DASHBOARD)) as Dashboard;
-    this.instructions = listInstructions();
+    this.#dashboard = JSON.parse(readFile(DASHBOARD)) as Dashboard;
+    this.#instructions = listInstructions();
+  }
+
+  get sets(): readonly RenderedSet[] {
+    readKinds.add('*');
+    return this.#sets;
+  }
+
+  get dashboard(): Dashboard {
+    readKinds.add('dashboard');
+    return this.#dashboard;
+  }
+
+  /** Those of the image, without its build stage. */
+  get instructions(): readonly string[] {
+    readKinds.add('Containerfile');
+    return this.#instructions;
   }
 
   /** The expressions of all panels. */
@@ -198,7 +219,7 @@ export class Installed {
   /** All objects of a kind, of all sets. */
   list<K extends Kind>(kind: K): readonly ObjectOf<K>[] {
     return filterByKind(
-      this.sets.flatMap((set) => set.objects),
+      this.#sets.flatMap((set) => set.objects),
       kind,
     );
   }
@@ -213,6 +234,7 @@ function listInstructions(): readonly string[] {
 }
 
 function filterByKind<K extends Kind>(objects: readonly RenderedObject[], kind: K): readonly ObjectOf<K>[] {
+  readKinds.add(kind);
   return objects.filter((object): object is ObjectOf<K> => object.kind === kind);
 }
 

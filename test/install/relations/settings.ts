@@ -59,6 +59,15 @@ export const SETTINGS_RELATIONS: readonly Relation[] = [
     },
   },
   {
+    // The API server rejects another schema (apiextensions-apiserver, pkg/apiserver/schema), and prunes other fields.
+    rule: 'the schema gives every field a type, and defines every field of the longest status',
+    check: (installed) => {
+      const schema = required(required(getVersion(installed).schema).openAPIV3Schema) as OpenSchema;
+      expect(findUntyped(schema)).toEqual([]);
+      expect(findUndefined(LONG_STATUS, required(schema.properties?.['status']))).toEqual([]);
+    },
+  },
+  {
     rule: 'the API server accepts the modes and holds that the program accepts, and no others',
     check: (installed) => {
       for (const mode of [...MODES, 'Off', 'enforce', ''])
@@ -110,6 +119,33 @@ function getVersion(installed: Installed) {
   const { versions } = getDefinition(installed).spec;
   expect(versions).toHaveLength(1);
   return required(versions[0]);
+}
+
+interface OpenSchema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, OpenSchema>>;
+  readonly additionalProperties?: OpenSchema;
+  readonly items?: OpenSchema;
+}
+
+function findUntyped({ type, properties = {}, additionalProperties, items }: OpenSchema, path = ''): readonly string[] {
+  const inner = {
+    ...properties,
+    ...(additionalProperties && { '*': additionalProperties }),
+    ...(items && { '-': items }),
+  };
+  const own = ['array', 'boolean', 'integer', 'object', 'string'].includes(type ?? '') ? [] : [path];
+  return [...own, ...Object.entries(inner).flatMap(([key, schema]) => findUntyped(schema, `${path}.${key}`))];
+}
+
+function findUndefined(value: unknown, schema: OpenSchema | undefined, path = ''): readonly string[] {
+  if (schema === undefined) return [path];
+  if (Array.isArray(value))
+    return value.flatMap((item, index) => findUndefined(item, schema.items, `${path}.${index}`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, field]) =>
+    findUndefined(field, schema.properties?.[key] ?? schema.additionalProperties, `${path}.${key}`),
+  );
 }
 
 /** Converted once for each content. */

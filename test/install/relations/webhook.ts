@@ -99,6 +99,8 @@ export const WEBHOOK_RELATIONS: readonly Relation[] = [
       const injector = findInjector(guard.get('ValidatingWebhookConfiguration'));
       expect(guard.webhook.clientConfig.caBundle !== undefined).toBe(injector === undefined);
       expect(injector).toBe(findIssuer(guard));
+      const { annotations = {} } = guard.get('ValidatingWebhookConfiguration').metadata;
+      expect(annotations['service.beta.openshift.io/inject-cabundle'] ?? 'true').toBe('true');
     },
   },
   {
