@@ -10,7 +10,10 @@ const MISSING = `rendered-worker-${'9'.repeat(32)}`;
 
 test('each answer is in the log, the metrics, the Events and the status', async () => {
   const { world, clock, replica } = await startWorld();
-  for (const user of ['alice', 'bob']) await replica.review(USED, { user });
+  await replica.review(USED, { user: 'alice' });
+  // The status has just got the first denial.
+  await clock.pass(2_000);
+  await replica.review(USED, { user: 'bob' });
   await replica.review(USED, { user: 'carol', dryRun: true });
   await replica.review(UNUSED, { user: 'alice' });
   world.cluster.patch('machineconfigs', USED, { metadata: { annotations: { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' } } });
