@@ -121,7 +121,7 @@ test.each([
 test.each([
   ['unexpected on-disk state validating against rendered-a-1: content mismatch', 'unexpected-on-disk-state-'],
   ['Internal error occurred: service "machineconfig-guard" not found', '-service-machineconfig-guard-not-found'],
-  [STUCK.replace(/"[^"]*"/, '""'), 'http-500-from-port-22623-machineconfigmachineconfigurationopenshiftio--not-found'],
+  [STUCK.replace(/"[^"]*"/, '""'), 'machineconfigmachineconfigurationopenshiftio--not-found'],
   ['could not verify whether rendered-a-1 is in use (nodes)', 'could-not-verify-whether--is-in-use-'],
 ])('prints for %j the section with the longest quote', async (message, anchor) => {
   expect(await explain(message)).toBe(await explain(`troubleshooting/${anchor}`));
