@@ -31,6 +31,7 @@ const REPLACEMENTS: readonly (readonly [RegExp, string | ((match: string) => str
 ];
 export const EVERY_OBJECT = 'every object: label';
 const COMMON_LABEL = /^(?:app\.kubernetes\.io|render\.machineconfig-guard\.io)\/(?!image)/;
+const BASE64 = /^"[\w+/=]+"$/;
 /** The fields that name an item of a list. */
 const NAMES = ['name', 'alert', 'key', 'type', 'port', 'title', 'refId'];
 
@@ -55,7 +56,7 @@ export function listMutants(installed: Installed): readonly Mutant[] {
     if (typeof value === 'object') return [removal];
     const changed = changeScalar(value);
     const change = (place: Field) => setField(place, changed);
-    return [{ name: `${name}: ${JSON.stringify(changed)}`, apply: () => applyAll(places, change) }, removal];
+    return [{ name: `${name}: ${format(changed)}`, apply: () => applyAll(places, change) }, removal];
   });
 }
 
@@ -67,10 +68,16 @@ function collectFields(collection: object, path: string, fields: Map<string, Fie
     const start = COMMON_LABEL.test(key) ? EVERY_OBJECT : path;
     const name = `${start} ${formatKey(collection, key, value)}`;
     const isCollection = typeof value === 'object' && value !== null;
-    const identity = isCollection ? name : `${name} = ${JSON.stringify(value)}`;
+    const identity = isCollection ? name : `${name} = ${format(value)}`;
     fields.set(identity, [...(fields.get(identity) ?? []), { collection: collection as Collection, key }]);
     if (isCollection) collectFields(value as object, name, fields);
   }
+}
+
+/** Each run creates other keys and certificates. */
+function format(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 200 && BASE64.test(text) ? '(base64)' : text;
 }
 
 /** A name stays when others are added before it. */
