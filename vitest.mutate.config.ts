@@ -10,7 +10,7 @@ export default defineConfig({
   test: {
     ...COMMON.test,
     include: [
-      'test/{api,certificates,guard,mco,references,rendered-config,review}/*.test.ts',
+      'test/{api,certificates,guard,mco,references,rendered-config,review,virtual-time}/*.test.ts',
       'test/cli/{protection,restore,steps,uninstall}/*.test.ts',
     ],
     // They start programs.
