@@ -8,6 +8,10 @@ const TESTS_BY_FOLDER: Readonly<Record<string, readonly string[]>> = {
   api: ['api', 'cli/restore', 'mco'],
   common: ['client', 'kube', 'references', 'status'],
   diagnosis: ['diagnosis', 'cli/check'],
+  guard: ['guard', 'virtual-time'],
+  kube: ['kube', 'virtual-time'],
+  serving: ['serving', 'virtual-time'],
+  status: ['status', 'virtual-time'],
 };
 
 /**
