@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
@@ -35,14 +35,13 @@ export async function prepareEmptyDirectory(directory: string): Promise<void> {
 }
 
 /**
- * Creates the missing directories of a path. The recursive mkdir of Node.js 20 never ends where a file system creates no
- * directory, such as below /proc.
+ * Creates the missing directories of a path. The recursive mkdir of Node.js 20 never ends where a file system creates
+ * no directory, such as below /proc.
  */
 async function createDirectory(directory: string): Promise<void> {
-  const findStats = (name: string) => statSync(name, { throwIfNoEntry: false });
-  if (findStats(directory)?.isDirectory() === true) return;
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true) return;
   const parent = path.dirname(directory);
-  if (findStats(parent) === undefined) await createDirectory(parent);
+  if (!existsSync(parent)) await createDirectory(parent);
   await mkdir(directory);
 }
 
