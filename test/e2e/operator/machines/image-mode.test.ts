@@ -3,6 +3,7 @@ import { readClusterSnapshot } from '../../../../src/client/cluster-reader.ts';
 import { diagnose } from '../../../../src/diagnosis/diagnose.ts';
 import { kubectlOk } from '../../support/kubectl.ts';
 import { MCO, PATHS } from '../../support/objects.ts';
+import { IS_LONG } from '../../support/runner.ts';
 import { OperatorCluster } from '../operator-cluster.ts';
 import { openFollower } from './follow-check.ts';
 import { type Build, ImageBuilder } from './image-builder.ts';
@@ -99,6 +100,8 @@ describe.skipIf(IMAGE_MODE_OBSTACLE !== undefined)('the real machine-os-builder,
       await awaitImage(pool, machine, await builder.succeed(await builder.awaitBuild(config, 'Building', failed)));
     });
 
+    if (!IS_LONG) return;
+
     test('the job of a build is deleted: the build never ends, and the command of check ends it', async () => {
       const pool = 'image-job';
       const { machine } = await bootImage(pool);
@@ -148,6 +151,8 @@ describe.skipIf(IMAGE_MODE_OBSTACLE !== undefined)('the real machine-os-builder,
       await awaitImage(pool, machine, await builder.succeed(await builder.awaitBuild(config, 'Building', build)));
     });
   });
+
+  if (!IS_LONG) return;
 
   test('only an abandoned build names a config: the guard denies its deletion, and check ends the build', async () => {
     const pool = 'image-abandoned';
