@@ -24,7 +24,7 @@ import { findReferencedConfig } from '../mco/referrer.ts';
 const DERIVED_CONDITION = 'Degraded';
 const NODE_CONDITION = 'NodeDegraded';
 const RENDER_CONDITION = 'RenderDegraded';
-/** The operator starts the build of a new config within seconds, and gives up after five tries. */
+/** The operator starts the build of a new config within seconds. */
 const START_MINUTES = 10;
 
 /**
@@ -150,11 +150,14 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
   return builds.length === 0 ? findGoneBuild(pool, osConfig, cluster) : [];
 }
 
-/** The operator starts no build while the named one exists, even if that is of an old config. */
+/**
+ * The operator starts no build while the named one exists, even if that is of an old config, and none for a Degraded
+ * pool (pkg/controller/build/reconciler.go).
+ */
 function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster): readonly BuildGone[] {
-  const { referrer, movedAt } = pool;
+  const { referrer, movedAt, conditions } = pool;
   const { name, currentBuild } = osConfig;
-  if (currentBuild === undefined || cluster.builds === undefined) return [];
+  if (currentBuild === undefined || cluster.builds === undefined || conditions[DERIVED_CONDITION]) return [];
   const exists = cluster.builds.some((build) => build.referrer.name === currentBuild);
   if (exists && !isOlderThan(START_MINUTES, movedAt, cluster.now)) return [];
   const waiting =

@@ -11,7 +11,7 @@ import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
 import { check, inspectedNode, inspectedPool, MISSING, WORKER } from './checked-cluster.ts';
-import { NOW, readState, STATES } from './states.ts';
+import { getState, NOW, readState, STATES } from './states.ts';
 import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 import { parsePoolName, toConfigName } from '../../src/mco/machine-config.ts';
 
@@ -31,6 +31,11 @@ test.each(Object.entries(STATES))('finds the problems and the repairs of state %
     expect(recoverableReason).not.toBe('');
     expect(message).not.toBe('');
   }
+});
+
+test('does not say that a build is gone if it may not list builds', () => {
+  const { builds: _builds, ...snapshot } = readState(getState('S6'));
+  expect(diagnose(snapshot, { now: NOW }).problems.map(({ code }) => code)).toEqual(['RolloutStalled']);
 });
 
 const NODE = inspectedNode('w0', { current: NEW, desired: NEW });

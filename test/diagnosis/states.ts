@@ -969,7 +969,7 @@ export const STATES: Readonly<Record<string, State>> = {
     repairs: [`oc annotate machineosconfig worker ${MCO}/current-machine-os-build-`],
   },
   'S6 with a build of another config': {
-    source: 'machine-config-operator#5878, and the real operator of 4.20: the operator gave up to build Y',
+    source: 'machine-config-operator#5878: the annotation names the build of an old config',
     nodes: { 'worker-0': both(W.X) },
     pools: {
       worker: {
@@ -985,6 +985,24 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [W.X, W.Y],
     problems: ['BuildGone'],
     repairs: [`oc annotate machineosconfig worker ${MCO}/current-machine-os-build-`],
+  },
+  'S6 in a Degraded pool': {
+    source: 'the real operator of 4.20: it starts the build once the pool is not Degraded',
+    nodes: { 'worker-0': both(W.X) },
+    pools: {
+      worker: {
+        spec: W.Y,
+        status: W.X,
+        counts: [1, 0, 0, 0],
+        specWrittenMinutesAgo: 11,
+        conditions: [{ type: 'RenderDegraded', message: 'no' }, { type: 'Degraded' }],
+      },
+    },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-old' } },
+    builds: { 'worker-old': { config: W.X, osConfig: 'worker', conditions: [{ type: 'Succeeded' }] } },
+    configs: [W.X, W.Y],
+    problems: ['PoolDegraded'],
+    repairs: ['correct the source MachineConfig of pool worker that the message is about'],
   },
   'S6 just after the config was rendered': {
     source: 'own: the operator starts a build within seconds',

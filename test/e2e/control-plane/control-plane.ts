@@ -25,7 +25,7 @@ const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The first address of the Services, which pods use for the API server. */
 const KUBERNETES_SERVICE = '10.0.0.1';
 
-/** etcd, kube-apiserver and the garbage collector, with the OpenShift CRDs of their release. */
+/** etcd, kube-apiserver and a few controllers, with the OpenShift CRDs of their release. */
 export class ControlPlane {
   /** Holds etcd's data, certificates, kubeconfigs and logs. Removed at the end. */
   readonly directory = mkdtempSync(join(tmpdir(), 'mcg-control-plane-'));
@@ -194,14 +194,14 @@ export class ControlPlane {
     await this.#writeFile('tokens.csv', tokens.join('\n'));
   }
 
-  /** Starts the garbage collector, or all controllers for real nodes. */
+  /** Starts the controllers of garbage, Jobs and namespaces, or all of them for real nodes. */
   async #startControllers() {
     const [port = 0] = await freePorts(1);
     const name = 'kube-controller-manager';
     const hasLongNames = minorOf(this.binaries.release.kubernetes) >= 28;
     const controllers = hasLongNames
-      ? 'garbage-collector-controller,namespace-controller'
-      : 'garbagecollector,namespace';
+      ? 'garbage-collector-controller,job-controller,namespace-controller'
+      : 'garbagecollector,job,namespace';
     const controllerManager = this.startChild(name, this.#program(name), [
       `--kubeconfig=${await this.writeKubeconfig(name, { token: this.#tokens.controllerManager })}`,
       ...(this.#nodeGateway === undefined

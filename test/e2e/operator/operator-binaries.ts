@@ -15,8 +15,8 @@ export interface OperatorRelease {
   readonly version: string;
   /** Changes of its go.mod, as flags of `go mod edit`. */
   readonly moduleEdits: readonly string[];
-  /** The waits of its machine-config-daemon that the tests shorten. */
-  readonly waits: readonly Edit[];
+  /** What the tests change in its programs: mostly they shorten waits. */
+  readonly edits: readonly Edit[];
 }
 
 /** A text of a source file, and what the tests replace it with. */
@@ -52,6 +52,18 @@ const COMMON_WAITS = [
   { file: DAEMON, from: 'ctx, 10*time.Second, 10*time.Minute', to: 'ctx, 1*time.Second, 10*time.Minute' },
   { file: DAEMON, from: 'maxUpdateBackoff = 60 *', to: 'maxUpdateBackoff = 5 *' },
 ];
+/** 1 s instead of 5 s before the machine-os-builder looks at a change, and between its 5 tries. */
+const BUILDER_WAIT = {
+  file: 'pkg/controller/build/osbuildcontroller.go',
+  from: 'time.Second * 5,',
+  to: 'time.Second,',
+};
+/** The builder would delete this folder of the machine on which the tests run. The build makes it relative. */
+const CERTIFICATE_FOLDER = {
+  file: 'pkg/controller/build/reconciler.go',
+  from: '"/etc/docker/certs.d"',
+  to: '"certs.d"',
+};
 
 /** The one of the OpenShift release whose Kubernetes the newest control plane is. CI runs only this one. */
 const NEWEST = '4.20';
@@ -60,7 +72,7 @@ const RELEASES: Readonly<Record<string, OperatorRelease>> = {
     openshift: NEWEST,
     version: 'v0.0.1-0.20250724162154-ab14c8e2843b',
     // The proxy has these dependencies only at other commits.
-    waits: [FIRST_SYNC_WAIT, ...COMMON_WAITS],
+    edits: [FIRST_SYNC_WAIT, ...COMMON_WAITS, BUILDER_WAIT, CERTIFICATE_FOLDER],
     moduleEdits: [
       '-replace=github.com/openshift/api=github.com/openshift/api@v0.0.0-20250710004639-926605d3338b',
       '-replace=github.com/openshift/client-go=github.com/openshift/client-go@v0.0.0-20250425165505-5f55ff6979a1',
@@ -70,13 +82,13 @@ const RELEASES: Readonly<Record<string, OperatorRelease>> = {
   '4.19': {
     openshift: '4.19',
     version: 'v0.0.1-0.20250401081735-9026ff2d802e',
-    waits: [FIRST_SYNC_WAIT, ...COMMON_WAITS],
+    edits: [FIRST_SYNC_WAIT, ...COMMON_WAITS, BUILDER_WAIT],
     moduleEdits: [],
   },
   '4.15': {
     openshift: '4.15',
     version: 'v0.0.1-0.20231024085435-7e1fb719c1ba',
-    waits: COMMON_WAITS,
+    edits: COMMON_WAITS,
     moduleEdits: [],
   },
 };
@@ -90,7 +102,8 @@ export function selectOperator(flag: string, version = NEWEST): OperatorRelease 
 }
 
 const MODULE = 'github.com/openshift/machine-config-operator';
-const PROGRAMS = ['machine-config-controller', 'machine-config-server', 'machine-config-daemon'];
+const PROGRAMS = ['machine-config-controller', 'machine-config-server', 'machine-config-daemon', 'machine-os-builder'];
+/** Read by the programs when they run. */
 const FOLDERS = ['templates', 'manifests'];
 const FLAGS = ['-mod=mod', '-tags=containers_image_openpgp'];
 /** The folder of the token within the working directory of the machine-config-server. */
@@ -113,12 +126,12 @@ const TRANSPILE = {
 };
 
 /**
- * The folder with `machine-config-controller`, `machine-config-server`, `machine-config-daemon`, `templates` and
- * `manifests` of a release: from the cache, or built with Go. The waits of the daemon are short.
+ * The folder with `machine-config-controller`, `machine-config-server`, `machine-config-daemon`, `machine-os-builder`,
+ * `templates` and `manifests` of a release: from the cache, or built with Go. Waits of daemon and builder are short.
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
 export async function findOperator(release: OperatorRelease, log: Log): Promise<string> {
-  const edits = [TOKEN_PATH, ...release.waits];
+  const edits = [TOKEN_PATH, ...release.edits];
   return findPrograms(release, { programs: PROGRAMS, folders: FOLDERS, edits }, log);
 }
 

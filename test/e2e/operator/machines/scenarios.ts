@@ -50,6 +50,10 @@ const RELEASE = selectOperator(OPERATOR_VARIABLE, process.env[OPERATOR_VARIABLE]
 export const UNCHANGED_BOOT_OBSTACLE =
   RELEASE === '4.15' ? 'the first boot of OpenShift 4.15 always sets kernel arguments' : undefined;
 
+/** Why no image can be built. Undefined if it can. */
+export const IMAGE_MODE_OBSTACLE =
+  RELEASE === '4.15' ? 'the operator of OpenShift 4.15 has no MachineOSConfig' : undefined;
+
 const report = (state: string, current: string, desired: string, reason = '') => ({ state, reason, current, desired });
 const done = (current: string, desired = current) => report('Done', current, desired);
 const working = (current: string, desired = current) => report('Working', current, desired);
