@@ -10,6 +10,7 @@ import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
   type Ending,
+  type RunReport,
   type StepOptions,
   type StepReport,
   StepRun,
@@ -42,17 +43,7 @@ export interface RestoreOptions extends StepOptions, WantedRestore {
 }
 
 /** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
-export interface RestoreReport {
-  /** Host and port of the API server. */
-  readonly server: string;
-  /** Whether `--confirm` was given. */
-  readonly confirmed: boolean;
-  /** Whether the exit code is 0. */
-  readonly ok: boolean;
-  /** Whether a write was sent that can have changed the cluster. */
-  readonly written: boolean;
-  /** Why the run ended early. A clause. */
-  readonly problem: string | null;
+export interface RestoreReport extends RunReport {
   /** What a person does next. */
   readonly advice: readonly Advice[];
   readonly configs: readonly ConfigReport[];
@@ -145,11 +136,7 @@ class RestoreRun {
       return isDone && plan.next !== undefined ? [plan.next] : [];
     });
     const report = {
-      server: this.#api.address,
-      confirmed: isConfirmed,
-      ok: exitCode === EXIT_CODE.success,
-      written: this.#steps.hasWritten,
-      problem: ending.problem,
+      ...this.#steps.buildReport({ ...ending, exitCode }),
       advice: [...ending.advice, ...next],
       configs,
       pausedPools: pausedPools.map((pool) => ({ name: pool, unpauseCommand: toUnpauseCommand(pool) ?? null })),
@@ -253,7 +240,7 @@ class RestoreRun {
     return {
       ...report,
       outcome: report.rejection === null ? intended : 'rejected',
-      steps: this.#steps.listReports(steps, this.#options.isConfirmed),
+      steps: this.#steps.listReports(steps),
     };
   }
 }

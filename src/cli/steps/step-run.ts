@@ -48,6 +48,20 @@ const STATE_TEXTS: Readonly<Record<StepState, string>> = {
 
 export type StepReport = Pick<Step, 'action' | 'description'> & { readonly state: StepState };
 
+/** What the JSON of every command that writes begins with. Its keys are a contract. */
+export interface RunReport {
+  /** Host and port of the API server. */
+  readonly server: string;
+  /** Whether `--confirm` was given. */
+  readonly confirmed: boolean;
+  /** Whether the exit code is 0. */
+  readonly ok: boolean;
+  /** Whether a write was sent that can have changed the cluster. */
+  readonly written: boolean;
+  /** Why the run ended early. A clause. */
+  readonly problem: string | null;
+}
+
 export interface Ending {
   /** A clause. Null if the work is complete. */
   readonly problem: string | null;
@@ -60,6 +74,8 @@ export interface Ending {
 export const INTERRUPTED = 'interrupted';
 
 export interface StepOptions {
+  /** Without it, the steps are only planned. */
+  readonly isConfirmed: boolean;
   readonly timeoutMs: number;
   /** Replaces the timer between two reads, for a simulated clock. */
   readonly sleep?: (ms: number) => Promise<void>;
@@ -108,11 +124,6 @@ export class StepRun {
 
   get elapsedMs(): number {
     return performance.now() - this.#startedAt;
-  }
-
-  /** Whether a write was sent and can have succeeded: its response can be lost. */
-  get hasWritten(): boolean {
-    return this.#written.size > 0;
   }
 
   isWritten(step: Step): boolean {
@@ -222,12 +233,22 @@ export class StepRun {
     return after?.isNeeded === true ? (after.wait ?? { reason: `to ${step.description}` }) : undefined;
   }
 
-  /** @param isConfirmed whether the steps shall be taken, or only planned */
-  listReports(steps: readonly Step[], isConfirmed: boolean): StepReport[] {
+  listReports(steps: readonly Step[]): StepReport[] {
+    const untouched = this.#options.isConfirmed ? 'notReached' : 'planned';
     return steps.map((step) => {
-      const { action, description } = step;
-      return { action, description, state: this.#states.get(step) ?? (isConfirmed ? 'notReached' : 'planned') };
+      return { action: step.action, description: step.description, state: this.#states.get(step) ?? untouched };
     });
+  }
+
+  buildReport({ problem, exitCode }: Ending): RunReport {
+    return {
+      server: this.#api.address,
+      confirmed: this.#options.isConfirmed,
+      ok: exitCode === EXIT_CODE.success,
+      // Also a write whose response was lost.
+      written: this.#written.size > 0,
+      problem,
+    };
   }
 
   progress(text: string, advice?: Advice): void {
@@ -237,10 +258,12 @@ export class StepRun {
   }
 }
 
+/** Lists the steps that `onProgress` has not reported as finished. */
 export function formatSteps(format: TextFormat, steps: readonly StepReport[]): string[] {
-  return steps.flatMap(({ description, state }, index) =>
-    indent(format, `${index + 1}. ${description}${STATE_TEXTS[state]}`),
-  );
+  return steps.flatMap(({ description, state }, index) => {
+    if (state === 'done' || state === 'unnecessary') return [];
+    return indent(format, `${index + 1}. ${description}${STATE_TEXTS[state]}`);
+  });
 }
 
 /** Ends a command after its report, with the exit code of the ending. */

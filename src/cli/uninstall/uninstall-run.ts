@@ -1,12 +1,11 @@
 import { isNotServed } from '../../client/cluster-access.ts';
-import { EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
-import { type Step, type StepOptions, type StepReport, StepRun } from '../steps/step-run.ts';
+import { type RunReport, type Step, type StepOptions, type StepReport, StepRun } from '../steps/step-run.ts';
 import {
   createDeletionStep,
   createReasonSteps,
@@ -14,22 +13,10 @@ import {
   type InstalledObject,
 } from './installed-objects.ts';
 
-export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
-  readonly isConfirmed: boolean;
-}
+export type UninstallOptions = Omit<StepOptions, 'timeoutMs'>;
 
 /** The JSON of `uninstall --output json`. Its keys are a contract. */
-export interface UninstallReport {
-  /** Host and port of the API server. */
-  readonly server: string;
-  /** Whether `--confirm` was given. */
-  readonly confirmed: boolean;
-  /** Whether the exit code is 0. */
-  readonly ok: boolean;
-  /** Whether a write was sent that can have changed the cluster. */
-  readonly written: boolean;
-  /** Why the run ended early. A clause. */
-  readonly problem: string | null;
+export interface UninstallReport extends RunReport {
   readonly objects: readonly InstalledObject[];
   readonly remaining: readonly InstalledObject[];
   readonly steps: readonly StepReport[];
@@ -56,7 +43,8 @@ const DRY_RUN_STEP: Step = {
  * @returns the report, and how the run ended
  * @throws ClusterAccessError, TimeoutError, if the objects cannot be listed
  */
-export async function uninstall(api: KubeApi, { isConfirmed, ...options }: UninstallOptions) {
+export async function uninstall(api: KubeApi, options: UninstallOptions) {
+  const { isConfirmed } = options;
   const run = new StepRun(api, { ...options, timeoutMs: TIMEOUT_MS });
   const objects = await readWithRetries((signal) => findInstalledObjects(api, signal), run.signal);
   const deletions = objects.map(createDeletionStep);
@@ -87,14 +75,10 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
   const next = advise(isConfirmed ? 'continue' : 'delete these objects', confirm);
   const isComplete = isConfirmed ? ending.problem === null : objects.length === 0;
   const report: UninstallReport = {
-    server: api.address,
-    confirmed: isConfirmed,
-    ok: ending.exitCode === EXIT_CODE.success,
-    written: run.hasWritten,
-    problem: ending.problem,
+    ...run.buildReport(ending),
     objects,
     remaining: isConfirmed ? deletions.filter(({ step }) => !run.isFinished(step)).map(({ object }) => object) : [],
-    steps: isConfirmed || objects.length > 0 ? run.listReports(steps, isConfirmed) : [],
+    steps: isConfirmed || objects.length > 0 ? run.listReports(steps) : [],
     dryRun,
     advice: isComplete ? null : (ending.advice[0] ?? next),
   };

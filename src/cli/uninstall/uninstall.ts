@@ -60,8 +60,7 @@ Examples:
 }
 
 function formatReport(report: UninstallReport, format: ReportFormat): string {
-  // The progress of a complete run was the same list.
-  const lines = report.confirmed && report.ok ? [] : formatSteps(format, report.steps);
+  const lines = formatSteps(format, report.steps);
   if (lines.length > 0) lines.push('');
   const [style, conclusion] = formatConclusion(report);
   lines.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
