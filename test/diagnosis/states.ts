@@ -375,6 +375,20 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['NotReported'],
     repairs: [`${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`],
   },
+  'no desired config, and the operator sets it': {
+    source: 'own, with the text of 4.14, 4.15 and 4.21, in which the name is empty',
+    nodes: { 'worker-0': { current: W.A, ...degraded(REASONS.notFound('')) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['NotReported?'],
+  },
+  'a desired config that was removed and is back': {
+    source: 'real daemon: Done 14 to 40 s later, and the reason stays until then',
+    nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.notFound('')) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['Recovering?'],
+  },
   R21: {
     source: 'openshift/machine-config-operator#4097',
     nodes: { 'worker-4': { roles: [], ...both(W.X) } },
