@@ -5,6 +5,7 @@ import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from '../api/annotations.ts';
 import { findLatest } from '../diagnosis/times.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
+import { findReferencedConfig } from '../mco/referrer.ts';
 import { BUILDS, NODES, POOLS } from '../mco/resources.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -31,8 +32,11 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
   const drainRequest = readAnnotation(node, 'desiredDrain');
   const isDraining = drainRequest.startsWith('drain-') && drainRequest !== readAnnotation(node, 'lastAppliedDrain');
   const { isCordoned, readiness } = node.columns === undefined ? readStatus(node) : parseStatusColumn(node.columns);
+  const referrer = NODES.parse(node);
   return {
-    referrer: NODES.parse(node),
+    referrer,
+    currentConfig: findReferencedConfig(referrer, 'currentConfig'),
+    desiredConfig: findReferencedConfig(referrer, 'desiredConfig'),
     labels: labels ?? {},
     createdAt: parseTime(creationTimestamp),
     movedAt: findOperatorWrite(node, ['f:metadata', 'f:annotations']),
@@ -79,8 +83,11 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
   const conditions = parseConditions(pool);
   const trueConditions = conditions.filter((condition) => condition.status === 'True');
   const rolloutChanges = conditions.filter(({ type }) => type === 'Updated' || type === 'Updating');
+  const referrer = POOLS.parse(pool);
   return {
-    referrer: POOLS.parse(pool),
+    referrer,
+    specConfig: findReferencedConfig(referrer, 'spec'),
+    statusConfig: findReferencedConfig(referrer, 'status'),
     uid: String(uid),
     resourceVersion: String(resourceVersion),
     createdAt: parseTime(creationTimestamp),

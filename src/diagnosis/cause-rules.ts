@@ -165,12 +165,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ since }, names) =>
       `the drain of ${names} does not end${since ? `; it began at ${toSeconds(since)}` : ''}`,
     more: ({ budgets }) =>
-      (budgets ?? []).map(
+      budgets.map(
         ({ namespace, name, pods }) =>
           `PodDisruptionBudget ${namespace}/${name} allows no disruption of pod ${joinFirst(pods, MAX_NAMED)}`,
       ),
     avoid: () => 'Do not delete the pods or the budget before its owner agrees: the workload can fail',
-    repairs: ({ budgets = [] }) => {
+    repairs: ({ budgets }) => {
       if (budgets.length === 0) {
         const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
         return [{ name: 'allowDisruption', text, command: shell`oc get poddisruptionbudget -A` }];

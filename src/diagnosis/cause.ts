@@ -81,7 +81,6 @@ export interface NotReported extends NodeFields {
 
 export interface PoolConflict extends NodeFields {
   readonly code: 'PoolConflict';
-  readonly pools: readonly string[];
   /** Arguments of `oc label` that leave only the pool whose config the node names. Empty if it names another. */
   readonly labels: readonly string[];
 }
@@ -126,8 +125,8 @@ export interface NodeCordoned extends NodeFields {
 export interface DrainBlocked extends NodeFields {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
-  /** Undefined if they could not be read. */
-  readonly budgets: readonly BlockingBudget[] | undefined;
+  /** Empty if they could not be read. */
+  readonly budgets: readonly BlockingBudget[];
 }
 
 export interface DesiredOutdated extends NodeFields {

@@ -5,9 +5,7 @@ import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
 import {
   type BuildReferrer,
-  findReferencedConfig,
   findUsedConfigs,
-  NODE_FIELDS,
   type NodeReferrer,
   type PoolReferrer,
   type Referrer,
@@ -23,6 +21,9 @@ export interface NodeReadiness {
 
 export interface InspectedNode {
   readonly referrer: NodeReferrer;
+  /** As its references have it. Undefined if the annotation is absent. */
+  readonly currentConfig: ConfigName | undefined;
+  readonly desiredConfig: ConfigName | undefined;
   /** When the operator or the daemon last wrote an annotation of the node. */
   readonly movedAt?: Date | undefined;
   readonly labels: Labels;
@@ -49,6 +50,9 @@ export interface PoolCondition {
 
 export interface InspectedPool {
   readonly referrer: PoolReferrer;
+  /** As its references have it. Undefined if the field is empty. */
+  readonly specConfig: ConfigName | undefined;
+  readonly statusConfig: ConfigName | undefined;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly createdAt: Date | undefined;
@@ -153,17 +157,18 @@ export function listReferrers({ nodes, pools, builds = [] }: Omit<ClusterSnapsho
 }
 
 /** The config to which the operator moves the nodes of a pool, or else its last one. Undefined if neither exists. */
-export function findConfigOfPool({ referrer }: InspectedPool, { configs }: ClusterSnapshot): ConfigName | undefined {
-  const named = ['spec', 'status'].map((field) => findReferencedConfig(referrer, field));
-  return named.find((config) => config !== undefined && configs.has(config));
+export function findConfigOfPool(
+  { specConfig, statusConfig }: InspectedPool,
+  { configs }: ClusterSnapshot,
+): ConfigName | undefined {
+  return [specConfig, statusConfig].find((config) => config !== undefined && configs.has(config));
 }
 
 /** The nodes of a pool by the rule of the operator that have reported a config. */
 function findJoinedNodes(name: string, { nodes, pools }: NodesAndPools): readonly InspectedNode[] {
   return nodes.filter(
-    ({ referrer, labels }) =>
-      NODE_FIELDS.some((field) => findReferencedConfig(referrer, field) !== undefined) &&
-      findPoolOfNode(labels, pools).pool?.referrer.name === name,
+    ({ currentConfig, desiredConfig, labels }) =>
+      (currentConfig ?? desiredConfig) !== undefined && findPoolOfNode(labels, pools).pool?.referrer.name === name,
   );
 }
 

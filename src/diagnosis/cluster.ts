@@ -14,7 +14,6 @@ import { findDanglingReferences } from './dangling-references.ts';
 import { createNearestFinder } from './nearest-name.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import { findPoolOfNode, type PoolOfNode } from '../mco/pool-of-node.ts';
-import { findReferencedConfig, NODE_FIELDS } from '../mco/referrer.ts';
 
 export interface DiagnosisScope {
   readonly selector?: string | undefined;
@@ -95,7 +94,7 @@ export function createCluster(
     ...snapshot,
     ...scope,
     livePools,
-    livePoolsBySpec: groupBy(livePools, ({ referrer }) => findReferencedConfig(referrer, 'spec')),
+    livePoolsBySpec: groupBy(livePools, ({ specConfig }) => specConfig),
     livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
     poolsWithMissingConfig: new Set(missing.map(({ config }) => parsePoolName(config))),
     nodeWithCopy: findNodesWithCopy(nodes, poolOf, scope),
@@ -111,12 +110,11 @@ export function createCluster(
   };
 }
 
-function isRollingOut({ referrer }: InspectedPool, nodes: readonly InspectedNode[]): boolean {
-  const target = findReferencedConfig(referrer, 'spec');
-  if (target === undefined) return false;
-  const isAtTarget = (node: InspectedNode) =>
-    NODE_FIELDS.every((field) => [target, undefined].includes(findReferencedConfig(node.referrer, field)));
-  return findReferencedConfig(referrer, 'status') !== target || !nodes.every(isAtTarget);
+function isRollingOut({ specConfig, statusConfig }: InspectedPool, nodes: readonly InspectedNode[]): boolean {
+  if (specConfig === undefined) return false;
+  const isAtTarget = ({ currentConfig = specConfig, desiredConfig = specConfig }: InspectedNode) =>
+    currentConfig === specConfig && desiredConfig === specConfig;
+  return statusConfig !== specConfig || !nodes.every(isAtTarget);
 }
 
 function findNodesWithCopy(
@@ -125,8 +123,8 @@ function findNodesWithCopy(
   scope: DiagnosisScope,
 ): ReadonlyMap<ConfigName, InspectedNode> {
   const candidates = nodes.toReversed().flatMap((node) => {
-    const config = findReferencedConfig(node.referrer, 'currentConfig');
-    return config === undefined ? [] : [[config, node] as const];
+    const { currentConfig } = node;
+    return currentConfig === undefined ? [] : [[currentConfig, node] as const];
   });
   const isOwn = ([config, node]: (typeof candidates)[number]) =>
     poolOf(node).selecting.some(({ referrer }) => referrer.name === parsePoolName(config));

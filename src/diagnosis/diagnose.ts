@@ -7,7 +7,7 @@ import { findNodeCauses } from './node-causes.ts';
 import { findPoolCauses } from './pool-causes.ts';
 import { type PlannedRepair, planRepairs } from './repair.ts';
 import { type ConfigName, isRenderedConfig } from '../mco/machine-config.ts';
-import { findReferencedConfig, findUsedConfigs, REFERRER_NOUNS, type ReferrerKind } from '../mco/referrer.ts';
+import { findUsedConfigs, REFERRER_NOUNS, type ReferrerKind } from '../mco/referrer.ts';
 
 // The interfaces below are parts of the JSON of `check`. Their keys are a contract. Unknown values are null.
 
@@ -161,15 +161,15 @@ function toProblem(cause: Cause): Problem {
 }
 
 function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): CheckedNode {
-  const { referrer, state, reason, readiness, cordon } = node;
+  const { referrer, currentConfig = null, desiredConfig = null, state, reason, readiness, cordon } = node;
   const { pool, conflicting } = poolOf(node);
   return {
     name: referrer.name,
     ok,
     pool: pool?.referrer.name ?? null,
     conflictingPools: conflicting.map((each) => each.referrer.name),
-    currentConfig: findReferencedConfig(referrer, 'currentConfig') ?? null,
-    desiredConfig: findReferencedConfig(referrer, 'desiredConfig') ?? null,
+    currentConfig,
+    desiredConfig,
     ready: readiness?.isReady ?? null,
     cordoned: cordon !== undefined,
     state,
@@ -178,15 +178,16 @@ function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): Ch
 }
 
 function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
-  const { referrer, paused, pausedSince, machineCount, updatedMachineCount, degradedMachineCount } = pool;
+  const { referrer, specConfig = null, statusConfig = null, paused, pausedSince, pausedFor = null } = pool;
+  const { machineCount, updatedMachineCount, degradedMachineCount } = pool;
   return {
     name: referrer.name,
     ok,
-    specConfig: findReferencedConfig(referrer, 'spec') ?? null,
-    statusConfig: findReferencedConfig(referrer, 'status') ?? null,
+    specConfig,
+    statusConfig,
     paused,
     pausedSince: pausedSince?.toISOString() ?? null,
-    pausedFor: pool.pausedFor ?? null,
+    pausedFor,
     terminating: referrer.isTerminating === true,
     machineCount,
     updatedMachineCount,

@@ -7,27 +7,23 @@ import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
-import { findReferencedConfig, NODE_FIELDS, type Referrer } from '../mco/referrer.ts';
+import type { Referrer } from '../mco/referrer.ts';
 
 const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null } as const;
 
 /** A cause for each field that names a config that does not exist. */
 export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {
   const { pool, conflicting } = cluster.poolOf(node);
-  const current = findReferencedConfig(node.referrer, 'currentConfig');
-  const isUpdating = findReferencedConfig(node.referrer, 'desiredConfig') !== current;
-  const { type } = node.daemonReason;
+  const { currentConfig, desiredConfig, daemonReason } = node;
   return findMissing(node.referrer, cluster).map((cause) => {
-    const isReset = cause.field === 'desiredConfig' && isUpdating && conflicting.length === 0;
+    const isReset = cause.field === 'desiredConfig' && desiredConfig !== currentConfig && conflicting.length === 0;
     const existing = pool && findConfigOfPool(pool, cluster);
     return {
       ...cause,
       evidence: cause.evidence ?? (node.reason.includes(cause.config) ? quote(node.reason) : undefined),
-      replacement: existing ?? (isReset ? current : undefined),
+      replacement: existing ?? (isReset ? currentConfig : undefined),
       lostSince: findLostSince(node, cluster),
-      isFirstBoot:
-        type === 'bootstrapMismatch' ||
-        (pool !== undefined && findReferencedConfig(pool.referrer, 'status') === undefined),
+      isFirstBoot: daemonReason.type === 'bootstrapMismatch' || (pool !== undefined && pool.statusConfig === undefined),
       wayBack: findWayBack(node, cause.config, cluster),
     };
   });
@@ -47,9 +43,9 @@ export function findMissingOfPool(pool: InspectedPool, cluster: Cluster): readon
 
 /** Once all machines are updated, the operator sets the status to the spec (pkg/controller/node/status.go). */
 function isSettling(pool: InspectedPool, cluster: Cluster): boolean {
-  const target = findReferencedConfig(pool.referrer, 'spec');
-  const isAtTarget = ({ referrer }: InspectedNode) =>
-    NODE_FIELDS.every((field) => findReferencedConfig(referrer, field) === target);
+  const { specConfig } = pool;
+  const isAtTarget = ({ currentConfig, desiredConfig }: InspectedNode) =>
+    currentConfig === specConfig && desiredConfig === specConfig;
   return cluster.nodesOf(pool).every(isAtTarget) && cluster.causesOfNodes(pool).every(({ waiting }) => waiting.helps);
 }
 
@@ -114,7 +110,7 @@ function judgeRendering(config: ConfigName, cluster: Cluster): Judgment {
   // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
   if (own === undefined && poolName !== undefined && livePools.length === 0) return judgeRenderer(undefined, cluster);
   const naming = livePoolsBySpec.get(config) ?? [];
-  const isFirst = own !== undefined && findReferencedConfig(own.referrer, 'spec') === undefined;
+  const isFirst = own !== undefined && own.specConfig === undefined;
   const able = naming.find(({ conditions }) => conditions['RenderDegraded'] === undefined) ?? naming[0];
   if (able === undefined && !isFirst) return { waiting: cannotWait("No pool's spec names it, so nothing renders it") };
   return judgeRenderer(able ?? own, cluster);
@@ -152,13 +148,13 @@ export function findStatusOfPool(pool: InspectedPool, cluster: Cluster): ConfigN
   const isRestored = cluster
     .causesOfNodes(pool)
     .some(({ code, waiting }) => code === 'ConfigMissing' && !waiting.helps);
-  const config = findRunningConfig(pool, cluster) ?? findReferencedConfig(pool.referrer, 'spec');
+  const config = findRunningConfig(pool, cluster) ?? pool.specConfig;
   return isRestored || config === undefined || !cluster.configs.has(config) ? undefined : config;
 }
 
 /** A config of the pool that its nodes run. */
 function findRunningConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
-  const currentConfigs = cluster.nodesOf(pool).map(({ referrer }) => findReferencedConfig(referrer, 'currentConfig'));
+  const currentConfigs = cluster.nodesOf(pool).map(({ currentConfig }) => currentConfig);
   return currentConfigs.find(
     (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name,
   );

@@ -20,7 +20,7 @@ import { findMissingOfNode, findTerminating } from './missing-configs.ts';
 import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
-import { findReferencedConfig, NODE_FIELDS } from '../mco/referrer.ts';
+import { NODE_FIELDS } from '../mco/referrer.ts';
 
 /** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
 const FAILED_STATES: ReadonlySet<string> = new Set(['Degraded', 'Unreconcilable']);
@@ -56,11 +56,10 @@ export function hasFailed({ state }: InspectedNode): boolean {
 }
 
 function findUnreported(node: InspectedNode, cluster: Cluster): readonly NotReported[] {
-  const { referrer } = node;
-  const absent = NODE_FIELDS.filter((field) => findReferencedConfig(referrer, field) === undefined);
+  const { referrer, currentConfig: current } = node;
+  const absent = NODE_FIELDS.filter((field) => node[field] === undefined);
   if (absent.length === 0) return [];
   const cause = { code: 'NotReported', referrer, replacement: undefined } as const;
-  const current = findReferencedConfig(referrer, 'currentConfig');
   if (current !== undefined) {
     // The operator sets it, as on a new node (pkg/controller/node/node_controller.go).
     const isPaused = cluster.poolOf(node).pool?.paused === true;
@@ -80,8 +79,7 @@ function findUnreported(node: InspectedNode, cluster: Cluster): readonly NotRepo
 function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, labels } = node;
   const { pool, conflicting } = cluster.poolOf(node);
-  const named = [findReferencedConfig(referrer, 'currentConfig'), findReferencedConfig(referrer, 'desiredConfig')];
-  const config = named.find((name) => name !== undefined);
+  const config = node.currentConfig ?? node.desiredConfig;
   if (pool !== undefined) return findDeletedPool(node, pool, cluster);
   if (cluster.livePools.length === 0) return undefined;
   const own = cluster.livePoolByName.get(config && parsePoolName(config));
@@ -91,7 +89,6 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     return {
       code: 'PoolConflict',
       referrer,
-      pools: names,
       labels: own === undefined ? [] : removals,
       evidence: `custom pools ${joinWithAnd(names)}`,
       waiting: cannotWait('The operator accepts one, and does not update the node'),
@@ -114,12 +111,11 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
  * deleted (pkg/controller/node/node_controller.go).
  */
 function findDeletedPool(node: InspectedNode, pool: InspectedPool, cluster: Cluster): PoolDeleted | undefined {
-  const { referrer, labels } = node;
-  const config = findReferencedConfig(referrer, 'currentConfig');
-  const isAtRest = !hasFailed(node) && config === findReferencedConfig(referrer, 'desiredConfig');
+  const { referrer, labels, currentConfig: config } = node;
+  const isAtRest = !hasFailed(node) && config === node.desiredConfig;
   const deletedPool = config && parsePoolName(config);
   if (config === undefined || deletedPool === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
-  const wanted = findReferencedConfig(pool.referrer, 'spec');
+  const wanted = pool.specConfig;
   if (cluster.livePoolByName.has(deletedPool) || pool.paused || wanted === undefined || wanted === config)
     return undefined;
 
@@ -142,7 +138,7 @@ function findDeletedPool(node: InspectedNode, pool: InspectedPool, cluster: Clus
 function findStandstill(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, reason, daemonReason } = node;
   // findUnreported says what the node waits for.
-  if (findReferencedConfig(referrer, 'desiredConfig') === undefined) return undefined;
+  if (node.desiredConfig === undefined) return undefined;
   if (!hasFailed(node)) return findOutdatedDesired(node, cluster) ?? findBlockedDrain(node, cluster);
 
   const evidence = quote(reason);
@@ -170,7 +166,7 @@ function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName 
   const created = named && cluster.createdAt?.get(named);
   const changes = [created, currentConfigWrite?.at, desiredConfigWrite?.at];
   const since = findLatest(changes) ?? cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
-  const isNamed = NODE_FIELDS.some((field) => findReferencedConfig(referrer, field) === named);
+  const isNamed = NODE_FIELDS.some((field) => node[field] === named);
   const why = isNamed || named === undefined ? RETRY : `${RETRY}. ${UPDATE}`;
   const waiting = isStalled(since, cluster)
     ? cannotWait(`It has not recovered since ${toSeconds(since)}, so read the log of its machine-config-daemon`)
@@ -184,11 +180,8 @@ function judgeDisk(
   { comparedWith, difference }: DaemonReason & { readonly type: 'diskDiffers' },
   cluster: Cluster,
 ): AnnotatedByHand | DiskDiffers | Recovering {
-  const { referrer, currentConfigWrite, desiredConfigWrite } = node;
+  const { referrer, currentConfig: current, desiredConfig: desired, currentConfigWrite, desiredConfigWrite } = node;
   const cause = { referrer, evidence: quote(node.reason) } as const;
-  const current = findReferencedConfig(referrer, 'currentConfig');
-  const desired = findReferencedConfig(referrer, 'desiredConfig');
-  const target = cluster.poolOf(node).pool?.referrer;
   const changedAt = findLatest([currentConfigWrite?.at, desiredConfigWrite?.at]);
   const isRecent = changedAt !== undefined && !isOlderThan(SELF_REPAIR_MINUTES, changedAt, cluster.now);
 
@@ -199,7 +192,7 @@ function judgeDisk(
     MANUAL_MANAGER.test(currentConfigWrite.manager) &&
     current !== undefined &&
     current === desired &&
-    current === (target && findReferencedConfig(target, 'spec'));
+    current === cluster.poolOf(node).pool?.specConfig;
   if (isRecent && (isOtherConfig || isManual)) {
     const why = `The annotations have just changed. ${RETRY}, and most disks then need no repair`;
     return { ...cause, code: 'Recovering', waiting: canWait(why) };
@@ -226,12 +219,10 @@ function isRenderedName(name: string | undefined): boolean {
 
 /** The desired config exists, but its pool does not want it any more. */
 function findOutdatedDesired(node: InspectedNode, cluster: Cluster): DesiredOutdated | undefined {
-  const { referrer, cordon, desiredConfigWrite } = node;
+  const { referrer, currentConfig: current, desiredConfig: config, cordon, desiredConfigWrite } = node;
   const { pool } = cluster.poolOf(node);
-  const current = findReferencedConfig(referrer, 'currentConfig');
-  const config = findReferencedConfig(referrer, 'desiredConfig');
   if (pool === undefined || current === undefined || config === undefined || config === current) return undefined;
-  const wanted = ['spec', 'status'].map((field) => findReferencedConfig(pool.referrer, field));
+  const wanted = [pool.specConfig, pool.statusConfig];
   if (wanted.includes(config) || wanted.every((name) => name === undefined)) return undefined;
 
   const existing = [current, ...wanted].find((name) => name !== undefined && cluster.configs.has(name));
@@ -265,8 +256,8 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked |
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node);
-  const budgets = cluster.blockingBudgets?.get(referrer.name);
-  const isBlocked = drain !== undefined && budgets !== undefined && budgets.length > 0;
+  const budgets = cluster.blockingBudgets?.get(referrer.name) ?? [];
+  const isBlocked = drain !== undefined && budgets.length > 0;
   if (!hasGivenUp && !isBlocked && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
   const why = 'The operator repeats the drain every few minutes, and it succeeds once all pods can be evicted';
   return {
@@ -295,10 +286,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | unde
 
   const { pool } = cluster.poolOf(node);
   // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
-  const isUpdating =
-    findReferencedConfig(referrer, 'desiredConfig') !== findReferencedConfig(referrer, 'currentConfig') ||
-    hasFailed(node) ||
-    node.state === 'Working';
+  const isUpdating = node.desiredConfig !== node.currentConfig || hasFailed(node) || node.state === 'Working';
   const isAwaited = !isUpdating && pool !== undefined && !pool.paused && cluster.isRollingOut(pool);
 
   if (isDown && (isAwaited || findLostSince(node, cluster) !== undefined)) {

@@ -18,7 +18,6 @@ import { findMissingOfPool, findStatusOfPool, findTerminating, judgeRenderer } f
 import { quote } from './quote.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { toConfigName } from '../mco/machine-config.ts';
-import { findReferencedConfig } from '../mco/referrer.ts';
 
 /** Of these the operator makes the condition `Degraded`, which says nothing of its own. */
 const DERIVED_CONDITION = 'Degraded';
@@ -31,9 +30,9 @@ const START_MINUTES = 10;
  * Why a pool does not move. The pool is not being deleted. Call it once the causes of all nodes have been found.
  */
 export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer } = pool;
+  const { referrer, specConfig } = pool;
   const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(referrer, cluster)];
-  if (findReferencedConfig(referrer, 'spec') === undefined) {
+  if (specConfig === undefined) {
     causes.push({ code: 'SpecEmpty', referrer, field: 'spec', ...judgeRenderer(pool, cluster) });
   }
   causes.push(...findEmptyStatus(pool, cluster), ...findRestorePause(pool, cluster));
@@ -129,8 +128,7 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Pause
 
 /** In image mode a pool rolls out a config only with an image that contains it (pkg/controller/build/reconciler.go). */
 function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, paused } = pool;
-  const target = findReferencedConfig(referrer, 'spec');
+  const { referrer, paused, specConfig: target } = pool;
   const osConfig = cluster.osConfigs?.find((each) => each.pool === referrer.name);
   if (osConfig === undefined || target === undefined || paused || !cluster.isRollingOut(pool)) return [];
   const builds = (cluster.buildsByConfig.get(target) ?? []).filter((build) => build.osConfig === osConfig.name);
@@ -168,8 +166,7 @@ function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster
 }
 
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
-  const { referrer, paused, machineCount, updatedMachineCount } = pool;
-  const config = findReferencedConfig(referrer, 'spec');
+  const { referrer, paused, specConfig: config, machineCount, updatedMachineCount } = pool;
   const since = findLatest([pool.movedAt, ...cluster.nodesOf(pool).map(({ movedAt }) => movedAt)]);
   if (config === undefined || paused || !cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
   const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);

@@ -1,4 +1,4 @@
-import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
+import { hasStrongReference } from '../../mco/referrer.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
@@ -105,7 +105,7 @@ async function checkConfig(
     .map(({ referrer }) => ({ kind: referrer.kind, name: referrer.name }));
   const needed = usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName);
   const isTerminating = snapshot.terminatingConfigs.has(name);
-  const poolConfig = pool && findReferencedConfig(pool.referrer, 'spec');
+  const poolConfig = pool?.specConfig;
   const compare = async (other: string | undefined) =>
     other === undefined ? undefined : await readDifferences(api, spec, other, pool?.sources ?? []);
   const isListed = isTerminating || snapshot.configs.has(name);

@@ -3,12 +3,7 @@ import { groupBy } from '../../common/group-by.ts';
 import { orForbidden, readObject } from '../../client/cluster-access.ts';
 import { listAll } from '../../client/cluster-reader.ts';
 import { parseConditions } from '../../client/inspected-objects.ts';
-import type {
-  BlockingBudget,
-  ClusterSnapshot,
-  InspectedNode,
-  StoppedOperator,
-} from '../../diagnosis/cluster-snapshot.ts';
+import type { BlockingBudget, ClusterSnapshot, StoppedOperator } from '../../diagnosis/cluster-snapshot.ts';
 import { type ApiObject, parseTime } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -29,13 +24,14 @@ const BUDGETS = {
   isNamespaced: true,
 } as const;
 const PODS = { kind: 'Pod', paths: ['/api/v1/pods'], isNamespaced: true } as const;
-const BUDGETS_NAME = 'poddisruptionbudgets';
-const PODS_NAME = 'pods';
 
 type Fields = Readonly<Record<string, unknown>>;
-type Obstacles = Pick<ClusterSnapshot, 'stoppedOperators' | 'blockingBudgets'> & {
-  readonly unreadable: readonly string[];
-};
+type Budget = ReturnType<typeof parseBudget>;
+type Pod = ReturnType<typeof parsePod>;
+type Obstacles = Required<Pick<ClusterSnapshot, 'stoppedOperators' | 'blockingBudgets' | 'unreadable'>>;
+
+/** Reads a resource. Without the right it notes the resource, and returns undefined. */
+type Read = <T>(resource: string, reading: Promise<T>) => Promise<T | undefined>;
 
 /**
  * Reads which parts of the operator do not run, and which PodDisruptionBudgets block the drains of nodes.
@@ -47,37 +43,42 @@ export async function readObstacles(
   now: Date,
   signal: AbortSignal,
 ): Promise<Obstacles> {
-  const unreadable: string[] = [];
-  const stoppedOperators = await readStoppedOperators(api, now, unreadable, signal);
-  const draining = nodes.filter(
-    ({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed',
-  );
-  if (draining.length === 0) return { stoppedOperators, unreadable };
-  const blockingBudgets = await readBlockingBudgets(api, draining.slice(0, MAX_DRAINS), unreadable, signal);
-  return { stoppedOperators, unreadable, ...(blockingBudgets && { blockingBudgets }) };
+  const unreadable = new Set<string>();
+  const read: Read = async (resource, reading) => {
+    const result = await orForbidden(reading.then((value) => ({ value })));
+    if (result === undefined) unreadable.add(resource);
+    return result?.value;
+  };
+  const stoppedOperators = await readStoppedOperators(api, now, read, signal);
+  const draining = nodes
+    .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
+    .map(({ referrer }) => referrer.name);
+  const blockingBudgets = await readBlockingBudgets(api, draining.slice(0, MAX_DRAINS), read, signal);
+  return { stoppedOperators, blockingBudgets, unreadable: [...unreadable] };
 }
 
 async function readStoppedOperators(
   api: KubeApi,
   now: Date,
-  unreadable: string[],
+  read: Read,
   signal: AbortSignal,
 ): Promise<readonly StoppedOperator[]> {
   const stopped: StoppedOperator[] = [];
   for (const deployment of DEPLOYMENTS) {
     const path = deploymentPath(OPERATOR_NAMESPACE, deployment);
-    const object = await readPart(api, path, 'deployments', unreadable, signal);
-    const evidence = object && describeStoppedDeployment(object, now);
-    if (evidence !== undefined) stopped.push({ deployment, ...evidence });
+    const object = await read('deployments', readPart(api, path, signal));
+    const isScaledToZero = readFields(object?.spec)['replicas'] === 0;
+    const available = parseConditions(object ?? {}).find(({ type }) => type === 'Available');
+    const outageSince = available?.status === 'False' ? available.since : undefined;
+    if (isScaledToZero) stopped.push({ deployment, evidence: 'has 0 replicas', isScaledToZero });
+    else if (isOutage(outageSince, now)) {
+      const evidence = `has had no available replica since ${toSeconds(outageSince)}`;
+      stopped.push({ deployment, evidence, isScaledToZero });
+    }
   }
-  const lease = await readPart(
-    api,
-    objectPath(leasesPath(OPERATOR_NAMESPACE), CONTROLLER),
-    'leases',
-    unreadable,
-    signal,
-  );
-  const renewedAt = parseTime(((lease?.spec ?? {}) as Fields)['renewTime']);
+  const path = objectPath(leasesPath(OPERATOR_NAMESPACE), CONTROLLER);
+  const lease = await read('leases', readPart(api, path, signal));
+  const renewedAt = parseTime(readFields(lease?.spec)['renewTime']);
   if (isOutage(renewedAt, now) && stopped.length === 0) {
     const evidence = `has not renewed its Lease since ${toSeconds(renewedAt)}`;
     stopped.push({ deployment: CONTROLLER, evidence, isScaledToZero: false });
@@ -85,83 +86,48 @@ async function readStoppedOperators(
   return stopped;
 }
 
-/** @returns undefined if it does not exist, or if the user may not read it */
-async function readPart(
-  api: KubeApi,
-  path: string,
-  resource: string,
-  unreadable: string[],
-  signal: AbortSignal,
-): Promise<ApiObject | undefined> {
-  const object = await orForbidden(readObject(api, path, 'get', signal).then((found) => found ?? {}));
-  if (object === undefined && !unreadable.includes(resource)) unreadable.push(resource);
-  return object;
+/** Undefined if it does not exist. */
+async function readPart(api: KubeApi, path: string, signal: AbortSignal): Promise<ApiObject | undefined> {
+  return (await readObject(api, path, 'get', signal)) as ApiObject | undefined;
+}
+
+function readFields(value: unknown): Fields {
+  return (value ?? {}) as Fields;
 }
 
 function isOutage(since: Date | undefined, now: Date): since is Date {
   return since !== undefined && now.getTime() - since.getTime() > MAX_OUTAGE_MS;
 }
 
-function describeStoppedDeployment(object: ApiObject, now: Date): Omit<StoppedOperator, 'deployment'> | undefined {
-  // An absent object has no spec.
-  if (object.spec === undefined) return undefined;
-  if ((object.spec as Fields)['replicas'] === 0) return { evidence: 'has 0 replicas', isScaledToZero: true };
-  const available = parseConditions(object).find(({ type }) => type === 'Available');
-  if (available?.status !== 'False' || !isOutage(available.since, now)) return undefined;
-  return { evidence: `has had no available replica since ${toSeconds(available.since)}`, isScaledToZero: false };
-}
-
-interface Budget {
-  readonly namespace: string;
-  readonly name: string;
-  readonly selector: unknown;
-  readonly isBlocking: boolean;
-}
-
-interface Pod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly labels: Readonly<Record<string, unknown>>;
-  readonly isEvicted: boolean;
-}
-
-/** @returns undefined if the user may not list budgets or pods */
+/** Those that block the drain of a node, by its name. Without a right, none is known. */
 async function readBlockingBudgets(
   api: KubeApi,
-  nodes: readonly InspectedNode[],
-  unreadable: string[],
+  nodes: readonly string[],
+  read: Read,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, readonly BlockingBudget[]> | undefined> {
-  const budgets = await orForbidden(listAll(api, BUDGETS, parseBudget, signal));
-  if (budgets === undefined) {
-    unreadable.push(BUDGETS_NAME);
-    return undefined;
-  }
+): Promise<ReadonlyMap<string, readonly BlockingBudget[]>> {
+  const byNode = new Map<string, readonly BlockingBudget[]>();
+  if (nodes.length === 0) return byNode;
+  const budgets = await read('poddisruptionbudgets', listAll(api, BUDGETS, parseBudget, signal));
+  if (budgets === undefined) return byNode;
   const blocking = groupBy(
     budgets.filter(({ isBlocking }) => isBlocking),
     ({ namespace }) => namespace,
   );
-  const byNode = new Map<string, readonly BlockingBudget[]>();
-  for (const { referrer } of nodes) {
-    const query = { fieldSelector: `spec.nodeName=${referrer.name}` };
-    const pods = await orForbidden(listAll(api, PODS, parsePod, signal, query));
-    if (pods === undefined) {
-      unreadable.push(PODS_NAME);
-      return undefined;
-    }
-    byNode.set(referrer.name, findBlocking(pods, blocking));
+  for (const node of nodes) {
+    const query = { fieldSelector: `spec.nodeName=${node}` };
+    const pods = await read('pods', listAll(api, PODS, parsePod, signal, query));
+    if (pods === undefined) return byNode;
+    byNode.set(node, findBlocking(pods, blocking));
   }
   return byNode;
 }
 
-function findBlocking(
-  pods: readonly Pod[],
-  budgetsByNamespace: ReadonlyMap<string, readonly Budget[]>,
-): readonly BlockingBudget[] {
+function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonly Budget[]>): BlockingBudget[] {
   const matches = pods
     .filter(({ isEvicted }) => isEvicted)
     .flatMap((pod) => {
-      const own = budgetsByNamespace.get(pod.namespace) ?? [];
+      const own = budgets.get(pod.namespace) ?? [];
       return own.filter((budget) => selects(budget, pod)).map((budget) => ({ budget, pod }));
     });
   return [...groupBy(matches, ({ budget }) => budget)].map(([{ namespace, name }, group]) => {
@@ -171,26 +137,25 @@ function findBlocking(
 
 /** An empty selector selects all pods (policy/v1), unlike that of a pool. */
 function selects({ selector }: Budget, { labels }: Pod): boolean {
-  const isEmpty = typeof selector === 'object' && selector !== null && Object.keys(selector).length === 0;
-  return isEmpty || matchesNodeSelector(selector, labels);
+  return JSON.stringify(selector) === '{}' || matchesNodeSelector(selector, labels);
 }
 
-function parseBudget({ metadata, spec, status }: ApiObject): Budget {
-  const { disruptionsAllowed, expectedPods } = (status ?? {}) as Fields;
+function parseBudget({ metadata, spec, status }: ApiObject) {
+  const { disruptionsAllowed, expectedPods } = readFields(status);
   return {
     namespace: String(metadata?.namespace),
     name: String(metadata?.name),
-    selector: ((spec ?? {}) as Fields)['selector'],
+    selector: readFields(spec)['selector'],
     isBlocking: disruptionsAllowed === 0 && expectedPods !== 0,
   };
 }
 
 /** A drain evicts neither the pods of DaemonSets nor static pods nor those that have ended (kubectl, pkg/drain). */
-function parsePod({ metadata, status }: ApiObject): Pod {
+function parsePod({ metadata, status }: ApiObject) {
   const owners = Array.isArray(metadata?.ownerReferences) ? (metadata.ownerReferences as readonly Fields[]) : [];
   const isOfDaemonSet = owners.some((owner) => owner['kind'] === 'DaemonSet');
   const isStatic = metadata?.annotations?.['kubernetes.io/config.mirror'] !== undefined;
-  const hasEnded = ['Succeeded', 'Failed'].includes(String(((status ?? {}) as Fields)['phase']));
+  const hasEnded = ['Succeeded', 'Failed'].includes(String(readFields(status)['phase']));
   return {
     namespace: String(metadata?.namespace),
     name: String(metadata?.name),

@@ -7,7 +7,6 @@ import { readWithRetries } from '../../client/poll.ts';
 import { joinFirst, toPrintableLine } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
-import { findReferencedConfig } from '../../mco/referrer.ts';
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';
@@ -114,8 +113,7 @@ export async function readConfigsFromNode(
   }
   const wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
   // The daemon has updated a node of a pool that has completed a roll-out.
-  const pool = findPoolOfNode(node.labels, snapshot.pools).pool?.referrer;
-  const isUpdated = pool !== undefined && findReferencedConfig(pool, 'status') !== undefined;
+  const isUpdated = findPoolOfNode(node.labels, snapshot.pools).pool?.statusConfig !== undefined;
   const files = isUpdated ? [UPDATE_FILE, FIRST_BOOT_FILE] : [FIRST_BOOT_FILE, UPDATE_FILE];
   const pod = await findDaemonPod(api, nodeName, signal);
   const configs: RenderedConfig[] = [];

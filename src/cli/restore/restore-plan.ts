@@ -15,7 +15,7 @@ import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 import { summarizeReferences } from '../../references/config-referrers.ts';
 import { findPoolOfNode } from '../../mco/pool-of-node.ts';
-import { findReferencedConfig, hasStrongReference, NODE_FIELDS } from '../../mco/referrer.ts';
+import { hasStrongReference, NODE_FIELDS } from '../../mco/referrer.ts';
 import { formatReferrers } from '../../review/message.ts';
 
 export interface Content {
@@ -144,24 +144,27 @@ function findNodesOnDisk(
   { configs }: PlanOptions,
 ): readonly InspectedNode[] {
   return nodes.filter((node) => {
-    const { referrer, labels, daemonReason } = node;
+    const { referrer, labels, currentConfig, desiredConfig, daemonReason } = node;
     if (daemonReason.type !== 'diskDiffers') return false;
     const isOfPool = findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name));
     const own = configs.filter(({ origins }) => origins.some((origin) => origin.node === referrer.name));
     const isRead = own.some((config) => config.name === name);
     if (!isOfPool || (own.length > 0 && !isRead)) return false;
-    const named = NODE_FIELDS.map((field): string | undefined => findReferencedConfig(referrer, field));
     const { comparedWith } = daemonReason;
     // In image mode it is an image.
     const isOfConfig = comparedWith !== undefined && parsePoolName(toConfigName(comparedWith)) !== undefined;
-    return !isOfConfig || named.includes(comparedWith) || (isRead && named[0] !== name);
+    return (
+      !isOfConfig ||
+      [currentConfig, desiredConfig].some((config) => config === comparedWith) ||
+      (isRead && currentConfig !== name)
+    );
   });
 }
 
 /** The daemon compares the disk with the config before it writes. Then the operator updates one node after another. */
 function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advice | undefined {
   if (nodes.length === 0) return undefined;
-  const others = nodes.filter(({ referrer }) => findReferencedConfig(referrer, 'currentConfig') !== config);
+  const others = nodes.filter(({ currentConfig }) => currentConfig !== config);
   const names = others.map(({ referrer }) => referrer.name);
   if (others.length === 0) {
     return advise('the nodes already name the config of this disk. Change back the file that they report as different');
@@ -245,8 +248,8 @@ function explainMismatch(reason: string): Rejection {
  */
 function isServed(name: ConfigName, pool: InspectedPool | undefined, steps: readonly RestoreStep[]): boolean {
   if (pool === undefined) return false;
-  const field = pool.updatedMachineCount > 0 ? 'spec' : 'status';
-  return findReferencedConfig(pool.referrer, field) === name || steps.some(({ action }) => action === 'SetPoolStatus');
+  const served = pool.updatedMachineCount > 0 ? pool.specConfig : pool.statusConfig;
+  return served === name || steps.some(({ action }) => action === 'SetPoolStatus');
 }
 
 function findWarnings(

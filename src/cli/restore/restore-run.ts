@@ -35,7 +35,6 @@ import {
   type StepAction,
   type WantedMachines,
 } from './restore-steps.ts';
-import { findReferencedConfig } from '../../mco/referrer.ts';
 
 export interface RestoreOptions extends StepOptions, WantedRestore {
   /** Undefined reads it from the cluster's install-config. */
@@ -210,7 +209,7 @@ class RestoreRun {
   async #compare(plan: RestorePlan, state: RestoreState): Promise<RestorePlan> {
     const { config, exists, steps, report } = plan;
     const own = findPool(state, report.pool);
-    const other = own && findReferencedConfig(own.referrer, 'spec');
+    const other = own?.specConfig;
     if (exists || steps.length === 0 || other === undefined || !state.configs.has(other)) return plan;
     const reading = readDifferences(this.#api, config.spec, other, own?.sources ?? [], this.#steps.signal);
     const differences = await orForbidden(reading);

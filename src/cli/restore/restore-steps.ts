@@ -16,7 +16,7 @@ import { toPausePatch, toUnpausePatch } from '../../diagnosis/restore-pause.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, toPrintableLine } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
-import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
+import { hasStrongReference } from '../../mco/referrer.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
@@ -105,17 +105,17 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
   const nodesStep = createNodesStep(name, state);
   if (pool === undefined) return [createStep, nodesStep];
 
-  const { name: poolName } = pool.referrer;
+  const { referrer, specConfig, statusConfig: status } = pool;
+  const { name: poolName } = referrer;
   // Without their wanted number, no machine counts as missing.
   const missingCount = countMissingMachines(state.controlPlaneSize, state).get(poolName) ?? 0;
-  const status = findReferencedConfig(pool.referrer, 'status');
   // The machine-config-server serves the pool's spec once a machine is updated, and else its status
   // (machine-config-operator, pkg/server/cluster_server.go).
   const isUnserved =
     pool.updatedMachineCount === 0 && (status === undefined || (status !== name && !state.configs.has(status)));
   const isPauseNeeded = isMissing && !pool.paused && (status === undefined || isUnserved || missingCount > 0);
   // The operator sets the status itself once the machines run the config in the spec.
-  const isStatusNeeded = isUnserved && findReferencedConfig(pool.referrer, 'spec') !== name && nodesStep.isNeeded;
+  const isStatusNeeded = isUnserved && specConfig !== name && nodesStep.isNeeded;
   const poolPath = objectPath(POOLS_PATH, poolName);
   const toPatch = (path: string, body: Write['body']): Write => {
     return { method: 'PATCH', path, body, resourceVersion: pool.resourceVersion };
