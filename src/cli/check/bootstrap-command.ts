@@ -9,7 +9,7 @@ import {
   formatBootstrapReport,
   readBootstrapDirectory,
 } from './check-bootstrap.ts';
-import { withFiles } from './with-files.ts';
+import { withFiles } from '../../client/with-files.ts';
 
 interface BootstrapFlags extends ClusterFlags {
   readonly output: string;

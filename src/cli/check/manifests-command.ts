@@ -3,7 +3,7 @@ import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
-import { withFiles } from './with-files.ts';
+import { withFiles } from '../../client/with-files.ts';
 
 interface ManifestsCommandFlags extends ManifestsFlags {
   readonly output: string;

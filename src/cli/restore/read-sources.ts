@@ -41,21 +41,15 @@ export interface SourceOptions {
 
 /**
  * Reads all copies of the configs of `--from`. Of a directory, only the configs that a node or a pool names.
- * @throws CliError if it contains no fitting config, errors of `api`, or the signal's reason
+ * @throws FileError or CliError if it contains no fitting config, errors of `api`, or the signal's reason
  */
 export async function readSources(from: readonly string[], options: SourceOptions): Promise<FoundConfigs> {
   const configs: RenderedConfig[] = [];
   const problems: string[] = [];
   for (const source of from) {
-    try {
-      const found = await readSource(source, options);
-      for (const config of found.configs) addCopy(configs, config);
-      problems.push(...found.problems);
-    } catch (error) {
-      options.signal.throwIfAborted();
-      if (!(error instanceof FileError)) throw error;
-      throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-    }
+    const found = await readSource(source, options);
+    for (const config of found.configs) addCopy(configs, config);
+    problems.push(...found.problems);
   }
   return { configs, problems };
 }

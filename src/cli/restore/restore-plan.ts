@@ -7,6 +7,7 @@ import {
   findForeignConfigs,
   type InspectedNode,
   type InspectedPool,
+  listReferrers,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { formatOrigins, hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
@@ -80,6 +81,7 @@ export interface PlanReport {
 
 /** What the command line asks for. */
 export interface WantedRestore {
+  /** All copies of the configs of this restore. They share the pause of a pool. */
   readonly configs: readonly RenderedConfig[];
   /** The name on the command line. Candidates with another name are rejected. */
   readonly name?: ConfigName | undefined;
@@ -89,24 +91,22 @@ export interface WantedRestore {
   readonly acceptContent: boolean;
 }
 
-export interface PlanOptions extends WantedRestore {
-  /** The names of all configs of this restore. They share the pause of a pool. */
-  readonly restoredNames: ReadonlySet<string>;
-}
-
 const MAX_REFERRERS = 3;
+const COPIES =
+  '/etc/machine-config-daemon/currentconfig or /etc/mcs-machine-config-content.json of a node, or ' +
+  '/etc/mcs/bootstrap/machine-configs of the bootstrap host';
 /** Seen with the real daemon of 4.20 (docs/internals/decisions/0011-restore.md). */
 const DAEMON_CONSEQUENCE =
   'a running machine-config-daemon installs this content on each node that names the config, with a drain and a ' +
   'reboot. One that has restarted compares it with the disk. If they differ, the node stays Degraded';
 
 /** Derives the steps from the state alone, so a second run continues after the last step of the first. */
-export function planRestore(content: Content, state: RestoreState, options: PlanOptions): RestorePlan {
+export function planRestore(content: Content, state: RestoreState, options: WantedRestore): RestorePlan {
   const { config } = content;
   const { name } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
-  const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
+  const referrers = listReferrers({ nodes: state.nodes, pools: state.pools });
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
   const nodesOnDisk = findNodesOnDisk(name, state, options);
   const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
@@ -141,7 +141,7 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
 function findNodesOnDisk(
   name: ConfigName,
   { nodes, pools }: RestoreState,
-  { configs }: PlanOptions,
+  { configs }: WantedRestore,
 ): readonly InspectedNode[] {
   return nodes.filter((node) => {
     const { referrer, labels, currentConfig, desiredConfig, daemonReason } = node;
@@ -177,12 +177,12 @@ function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advic
 function findRejection(
   { config, mismatch }: Content,
   state: RestoreState,
-  { name, acceptContent }: PlanOptions,
+  { name, acceptContent }: WantedRestore,
   isReferenced: boolean,
 ): Rejection | undefined {
   if (name !== undefined && config.name !== name) {
     const reason = `${formatOrigins(config)} contains ${config.name}, not ${name}`;
-    return { code: 'NameDiffers', reason, advice: advise(`read ${name} from another node or file`) };
+    return { code: 'NameDiffers', reason, advice: advise(`read ${name} from another node or file: ${COPIES}`) };
   }
   if (state.configs.has(config.name)) return undefined;
   if (state.terminatingConfigs.has(config.name)) {
@@ -196,8 +196,7 @@ function findRejection(
   if (mismatch === undefined) return undefined;
   if (!hasIgnitionContent(config)) {
     const advice = advise(
-      'this is a copy that the node encapsulated during its first boot. Read ' +
-        '/etc/mcs-machine-config-content.json of the node, or /etc/mcs/bootstrap/machine-configs of the bootstrap host',
+      `this is a copy that the node encapsulated during its first boot. Read another one: ${COPIES}`,
     );
     return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
   }
@@ -222,10 +221,9 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
   if (nodes === undefined) return undefined;
   const poolName = parsePoolName(name);
   const names = nodes.map(({ referrer }) => referrer.name);
-  const phrase = `${joinFirst(names, MAX_REFERRERS)} ${nodes.length === 1 ? 'names' : 'name'}`;
   return {
     code: 'OtherPool',
-    reason: `only ${phrase} it, and pool ${poolName} does not select that`,
+    reason: `pool ${poolName} does not select the nodes that name it: ${joinFirst(names, MAX_REFERRERS)}`,
     advice: advise(
       'a compromised node can name a config of another pool to get its own content into the cluster. ' +
         `If this is a node of pool ${poolName}, correct its labels`,
@@ -256,7 +254,7 @@ function findWarnings(
   { config, mismatch }: Content,
   pool: InspectedPool | undefined,
   { controlPlaneSize }: RestoreState,
-  { restoredNames }: PlanOptions,
+  { configs }: WantedRestore,
   steps: readonly RestoreStep[],
 ): string[] {
   const warnings: string[] = [];
@@ -269,11 +267,10 @@ function findWarnings(
       `New machines of pool ${pool?.referrer.name} boot with the content of ${formatOrigins(config)}. ${meaning}.`,
     );
   }
-  const { paused = false, pausedFor } = pool ?? {};
-  if (paused && pausedFor === undefined) {
-    warnings.push(`Its pool ${pool?.referrer.name} is paused, and stays paused.`);
-  } else if (paused && !restoredNames.has(String(pausedFor))) {
-    warnings.push(`Its pool ${pool?.referrer.name} stays paused until the restore of ${pausedFor} ends.`);
+  const isOwnPause = configs.some(({ name }) => name === pool?.pausedFor);
+  if (pool?.paused === true && !isOwnPause) {
+    const end = pool.pausedFor === undefined ? '' : ` until the restore of ${pool.pausedFor} ends`;
+    warnings.push(`Its pool ${pool.referrer.name} stays paused${end}.`);
   }
   if (pool?.referrer.name === CONTROL_PLANE_POOL && controlPlaneSize === undefined) {
     warnings.push(

@@ -1,6 +1,7 @@
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { shell, type ShellCommand } from '../../diagnosis/shell-command.ts';
+import { groupBy } from '../../common/group-by.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
 import { readControlPlaneSize } from '../../client/cluster-reader.ts';
@@ -90,7 +91,6 @@ class RestoreRun {
   readonly #api: KubeApi;
   readonly #options: RestoreOptions;
   readonly #steps: StepRun;
-  readonly #restoredNames: ReadonlySet<string>;
   #state: RestoreState | undefined;
   #machines: WantedMachines = { given: undefined, installed: undefined };
 
@@ -98,7 +98,6 @@ class RestoreRun {
     this.#api = api;
     this.#options = options;
     this.#steps = new StepRun(api, options);
-    this.#restoredNames = new Set(options.configs.map(({ name }) => name));
   }
 
   async run(): Promise<RestoreOutcome> {
@@ -111,9 +110,8 @@ class RestoreRun {
     const state = await readWithRetries((limited) => this.#readState(limited), signal);
     const plans: RestorePlan[] = [];
     const ending = await this.#steps.finish(async () => {
-      for (const restored of this.#restoredNames) {
-        const content = chooseContent(this.#options.configs.filter((config) => config.name === restored));
-        plans.push(planRestore(content, state, { ...this.#options, restoredNames: this.#restoredNames }));
+      for (const copies of groupBy(this.#options.configs, ({ name }) => name).values()) {
+        plans.push(planRestore(chooseContent(copies), state, this.#options));
       }
       for (const [index, plan] of plans.entries()) {
         plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);
@@ -151,7 +149,8 @@ class RestoreRun {
 
   /** The pools that are paused for this restore, or may be: the response to a write can be lost. */
   #listPausedPools(plans: readonly RestorePlan[]): readonly string[] {
-    const isPaused = ({ paused, pausedFor = '' }: InspectedPool) => paused && this.#restoredNames.has(pausedFor);
+    const isPaused = ({ paused, pausedFor }: InspectedPool) =>
+      paused && this.#options.configs.some(({ name }) => name === pausedFor);
     const paused = new Set(this.#state?.pools.filter(isPaused).map(({ referrer }) => referrer.name));
     for (const { report, steps } of plans) {
       const pool = String(report.pool);

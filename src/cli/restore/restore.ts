@@ -16,7 +16,7 @@ import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cl
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
-import { withStopSignal } from '../../client/signals.ts';
+import { withFiles } from '../../client/with-files.ts';
 import {
   applyStyle,
   formatNext,
@@ -102,48 +102,42 @@ Examples:
     .action(async (name: string | undefined, flags: RestoreFlags) => {
       const config = name === undefined ? undefined : parseConfigName(name);
       await withKubeApi(flags, 'machineconfig-guard/restore', async (api) => {
-        await withStopSignal((signal) => runRestore(command, api, config, flags, signal));
+        const output = new Output(command, flags);
+        const run = (signal: AbortSignal) => runRestore(output, api, config, flags, signal);
+        const { report, ending } = await withFiles(run, 'interrupted; nothing was written');
+        output.printReport(report, formatRestoreReport(output.format, report));
+        throwUnlessComplete(ending);
       });
     });
   return addClusterFlags(command);
 }
 
+/** After its first dry run, it returns a report at every end. */
 async function runRestore(
-  command: Command,
+  output: Output,
   api: KubeApi,
   givenName: ConfigName | undefined,
   flags: RestoreFlags,
   signal: AbortSignal,
-): Promise<void> {
-  const output = new Output(command, flags);
-  const isConfirmed = flags.confirm === true;
-  let outcome: RestoreOutcome;
-  try {
-    const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
-    const name = givenName && resolveName(givenName, snapshot);
-    const { configs, problems } =
-      flags.from === undefined
-        ? { configs: [findStarted(name, snapshot)], problems: [] }
-        : await readSources(flags.from, { api, snapshot, name, isConfirmed, signal });
-    for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
-    outcome = await restore(api, {
-      configs,
-      name,
-      isConfirmed,
-      acceptContent: flags.acceptContent === true,
-      timeoutMs: flags.timeout,
-      controlPlaneReplicas: flags.controlPlaneReplicas,
-      onProgress: output.printStep,
-      signal,
-    });
-  } catch (error) {
-    // After its first dry run, restore returns a report.
-    if (signal.aborted) throw new CliError('interrupted; nothing was written', EXIT_CODE.interrupted);
-    throw error;
-  }
-  const { report, ending } = outcome;
-  output.printReport(report, formatRestoreReport(output.format, report));
-  throwUnlessComplete(ending);
+): Promise<RestoreOutcome> {
+  const { from, confirm: isConfirmed = false, acceptContent = false, timeout, controlPlaneReplicas } = flags;
+  const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
+  const name = givenName && resolveName(givenName, snapshot);
+  const { configs, problems } =
+    from === undefined
+      ? { configs: [findStarted(name, snapshot)], problems: [] }
+      : await readSources(from, { api, snapshot, name, isConfirmed, signal });
+  for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
+  return await restore(api, {
+    configs,
+    name,
+    isConfirmed,
+    acceptContent,
+    timeoutMs: timeout,
+    controlPlaneReplicas,
+    onProgress: output.printStep,
+    signal,
+  });
 }
 
 /** A config that a restore has created needs no content. @throws CliError if it does not exist */

@@ -16,8 +16,7 @@ const OPTIONS = {
   isConfirmed: true,
   name: undefined,
   acceptContent: false,
-  configs: [],
-  restoredNames: new Set([MISSING]),
+  configs: [CONFIG],
 };
 
 interface Situation {
@@ -103,7 +102,7 @@ const OF_STDIN = { config: { ...CONFIG, origins: [{ type: 'stdin', label: 'stand
 test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
   ['it is unknown, but the config exists', { ...INTERRUPTED, replicas: undefined }, []],
-  ['a person has paused the pool', { paused: true }, ['Its pool master is paused, and stays paused.']],
+  ['a person has paused the pool', { paused: true }, ['Its pool master stays paused.']],
   ['this restore has paused the pool', OWN_PAUSE, []],
   ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
   ['the content is accepted', {}, ['The hash in the name does not prove the content: '], { mismatch }],
@@ -143,8 +142,8 @@ test.each<[string, string, Partial<RestoreState>, ConfigName?]>([
     'no node and no pool names the config',
     { nodes: [{ ...MASTER, referrer: { ...MASTER.referrer, references: DRAINED } }] },
   ],
-  ['OtherPool', 'only w0 names it, and pool master does not select that', { nodes: WORKERS.slice(0, 1) }],
-  ['OtherPool', 'only w0, w1, w2 and 1 more name it, and pool master does not select that', { nodes: WORKERS }],
+  ['OtherPool', 'pool master does not select the nodes that name it: w0', { nodes: WORKERS.slice(0, 1) }],
+  ['OtherPool', 'nodes that name it: w0, w1, w2 and 1 more', { nodes: WORKERS }],
 ])('rejects a config with %s, and warns about nothing else', (code, reason, changes, name) => {
   const state = { ...createState({ status: RENDERED, replicas: undefined }), ...changes };
   const { report, steps } = planRestore(CONTENT, state, { ...OPTIONS, name });
