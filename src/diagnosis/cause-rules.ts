@@ -229,15 +229,15 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   SpecEmpty: {
     summary: (field) => `${field} empty`,
-    sentence: (_cause, names, isPlural) =>
-      `${names} ${have(isPlural)} an empty spec.configuration.name: the operator has not rendered a config yet`,
+    sentence: (_cause, names) =>
+      `the spec.configuration.name of ${names} is empty: the operator has not rendered a config yet`,
   },
 
   StatusEmpty: {
     summary: (field) => `${field} empty`,
-    sentence: (_cause, names, isPlural) =>
-      `${names} ${have(isPlural)} an empty status.configuration.name: the machine-config-server answers new machines ` +
-      'with HTTP 500',
+    sentence: (_cause, names) =>
+      `the status.configuration.name of ${names} is empty: ` +
+      'the machine-config-server answers new machines with HTTP 500',
     repairs: ({ referrer, isPausedByPerson, replacement }) => [
       ...(isPausedByPerson ? [unpause(referrer.name)] : []),
       ...setStatus(referrer.name, replacement),
@@ -246,8 +246,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   RolloutUnfinished: {
     summary: (field) => `${field} empty`,
-    sentence: (_cause, names, isPlural) =>
-      `${names} ${have(isPlural)} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes`,
+    sentence: (_cause, names) =>
+      `the status.configuration.name of ${names} is still empty after ${FIRST_ROLLOUT_MINUTES} minutes`,
     repairs: ({ referrer, isPausedByPerson }) => (isPausedByPerson ? [unpause(referrer.name)] : []),
   },
 
@@ -273,7 +273,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   PausedForRestore: {
     summary: () => 'paused for restore',
-    sentence: ({ config }, names, isPlural) => `${names} ${be(isPlural)} paused for a restore of ${formatName(config)}`,
+    sentence: ({ config }, names) => `a restore of ${formatName(config)} has paused ${names}`,
     more: () => ['Let the restore run, or continue it if it has ended early'],
     repairs: ({ referrer: { name }, config, canContinue, isMissing }) => {
       const giveUp: Repair = {
@@ -306,7 +306,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   BuildGone: {
     summary: () => 'image build gone',
     sentence: ({ build, osConfig, exists }, names) =>
-      `${names} ${verb(false, 'wait')} for MachineOSBuild ${formatName(build)}, which MachineOSConfig ${osConfig} ` +
+      `${names} waits for MachineOSBuild ${formatName(build)}, which MachineOSConfig ${osConfig} ` +
       `names, but which ${exists ? 'is of another config' : 'does not exist'}`,
     repairs: ({ osConfig }) => {
       const text = `remove the annotation of MachineOSConfig ${osConfig}. The operator then starts a new build`;
