@@ -109,7 +109,7 @@ test('help prints the help of the program, a command or a subcommand, and reject
 test.for<[string[], string]>([
   [['help'], ''],
   [['restore', '--from', 'config.json', '--kubeconfig', 'kubeconfig', '--confirm'], 'Nothing was written.'],
-  [['uninstall', '--kubeconfig', 'kubeconfig', '--confirm'], '  1. check that nothing denies the deletion'],
+  [['uninstall', '--kubeconfig', 'kubeconfig', '--confirm'], 'Nothing denies the deletion'],
 ])('if the disk is full, %j says so, and prints its report on stderr', async ([args, report], { skip }) => {
   skip(process.platform !== 'linux', 'only Linux has /dev/full');
   const { kubeconfig } = await startHealthyCluster();
