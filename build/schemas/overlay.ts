@@ -62,9 +62,11 @@ export function addOverlay(named: Named, schema: Json): Json {
   return result;
 }
 
-/** @throws Error if an addition belongs to no schema, perhaps because its path is wrong */
+/** @throws Error if an addition belongs to no schema, perhaps because its path is wrong, or has a key without a value */
 export function checkOverlay(): void {
   for (const addition of ADDITIONS) {
+    // A comma in a text without quotes makes one.
+    if (Object.values(addition).includes(null)) throw new Error(`overlay.yaml: a null at ${addition.at}`);
     if (!used.has(addition)) throw new Error(`overlay.yaml: no schema for ${addition.kinds.join()} ${addition.at}`);
   }
 }

@@ -1,6 +1,6 @@
 import { ProgramError } from '../rendered-config/operator/run-program.ts';
 import { parsePoolName } from '../mco/machine-config.ts';
-import { diffSpecs, type ExplainedDifference, explainDifferences } from '../rendered-config/config-parts.ts';
+import { canonicalize, diffSpecs, type ExplainedDifference, explainDifferences } from '../rendered-config/config-parts.ts';
 import type { ClusterInputs } from '../rendered-config/operator/base-manifests.ts';
 import type { Render, RenderFiles } from '../rendered-config/operator/render.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
@@ -71,7 +71,7 @@ async function renderAll(
 function toFiles(objects: readonly ManifestObject[], { splitsFiles }: ManifestSet): Files {
   const entries = objects.map(({ manifest, value }, index): [string, RenderedFile] => {
     const created = splitsFiles === true ? value : manifest.inCluster.value;
-    return [`${manifest.fileName}.${index}.json`, { file: manifest.file, content: JSON.stringify(created) }];
+    return [`${manifest.fileName}.${index}.json`, { file: manifest.file, content: canonicalize(created) }];
   });
   return new Map(entries);
 }
@@ -112,8 +112,8 @@ async function findFaults(firstError: string, files: Files, render: RenderFiles)
 }
 
 /**
- * What the cluster gets: of each file the first document, unless the installer splits it. An object is created once, an
- * object with items never, and the operator replaces configs with its names.
+ * What the cluster gets: of each file the first document, unless the installer splits it. An object is created once, one
+ * with items or without a name never, and the operator replaces configs with its names.
  */
 function listCreatedObjects(
   { manifests, listOfType, splitsFiles }: ManifestSet,
@@ -131,7 +131,7 @@ function listCreatedObjects(
   return candidates.filter((object) => {
     const isFirst = !ids.has(object.id);
     ids.add(object.id);
-    return isFirst && !isReplaced(object);
+    return isFirst && object.name !== '' && !isReplaced(object);
   });
 }
 
@@ -143,9 +143,13 @@ function comparePool(
   { listOfType }: ManifestSet,
   lostFiles: readonly string[],
 ): PoolRenders {
-  const find = ({ configs }: Render) => configs.find(({ name }) => parsePoolName(name) === pool);
-  const one = find(bootstrap);
-  const other = find(cluster);
+  // The bootstrap host can have two pools of one name: its own, and that of the user.
+  const find = ({ configs }: Render, { configs: others }: Render) => {
+    const ofPool = configs.filter(({ name }) => parsePoolName(name) === pool);
+    return ofPool.find(({ name }) => others.every((config) => config.name !== name)) ?? ofPool[0];
+  };
+  const one = find(bootstrap, cluster);
+  const other = find(cluster, bootstrap);
   const differences = one?.name === other?.name ? [] : diffSpecs(one?.spec ?? {}, other?.spec ?? {});
   const specs = listOfType(MACHINE_CONFIG).map(({ manifest, spec }) => [manifest.file, spec] as const);
   const toDifference = ({ kind, name, first, second, setBy }: ExplainedDifference) => {

@@ -142,7 +142,8 @@ function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || value === '' || value === false;
 }
 
-function canonicalize(value: unknown): string {
+/** JSON with sorted keys, as Go and the API server write it. Empty for undefined. */
+export function canonicalize(value: unknown): string {
   return (
     JSON.stringify(value, (_key, item: unknown) => {
       if (!isRecord(item)) return item;

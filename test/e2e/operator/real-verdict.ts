@@ -67,7 +67,7 @@ function listCreated(readings: readonly GoReading[], sources: readonly string[],
   const ids = new Set(['master', 'worker'].map((name) => `MachineConfigPool//${name}`));
   const created: KubeObject[] = [];
   for (const { object, clusterError } of readings) {
-    if (clusterError !== '' || object === null) continue;
+    if (clusterError !== '' || object === null || !hasName(object)) continue;
     const { name, namespace = '' } = object.metadata;
     const id = `${object.kind}/${namespace}/${name}`;
     // The bootstrap host renders such a config beside that of the operator.
@@ -84,6 +84,8 @@ function listCreated(readings: readonly GoReading[], sources: readonly string[],
 async function findRejection(admin: KubeClient, object: KubeObject, readings: readonly GoReading[]) {
   const { apiVersion, kind } = object;
   if (!apiVersion) return 'no apiVersion';
+  // cluster-bootstrap gets the object by its name.
+  if (!hasName(object)) return 'no name';
   const group = `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
   const discovery = await admin.request('GET', group);
   const { resources = [] } = discovery.body as { resources?: { name: string; kind: string; namespaced: boolean }[] };
@@ -98,9 +100,16 @@ async function findRejection(admin: KubeClient, object: KubeObject, readings: re
   return status < 300 || status === 409 ? undefined : `${status}: ${(body as { message?: string }).message}`;
 }
 
+/** Whether a user wrote metadata and a name in them. */
+function hasName({ metadata }: { readonly metadata?: { readonly name?: unknown } | null }): boolean {
+  return typeof metadata?.name === 'string' && metadata.name !== '';
+}
+
 /** Each namespace of the cluster stands for those that a release creates, and for those of the manifests. */
 function findNamespace({ metadata: { namespace } }: KubeObject, readings: readonly GoReading[]): string | undefined {
-  const isCreated = readings.some(({ object }) => object?.kind === 'Namespace' && object.metadata.name === namespace);
+  const isCreated = readings.some(
+    ({ object }) => object?.kind === 'Namespace' && hasName(object) && object.metadata.name === namespace,
+  );
   return namespace && (isCreated || SYSTEM_NAMESPACE.test(namespace)) ? 'default' : namespace;
 }
 
