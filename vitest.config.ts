@@ -8,10 +8,12 @@ delete process.env['FORCE_COLOR'];
 const MOCKED = ['test/exploration/exploration.test.ts', 'test/status/dangling-reference-detector.test.ts'];
 /** `npm run test:slow`: they start programs in processes of their own. */
 export const PROGRAM_TESTS = ['test/cli/{program,restore/restore,serve/serve}.test.ts'];
+/** `npm run test:slow`: they run commands once for each request, format or value. */
+export const SWEEPS = ['test/cli/{hostile-values,steps/stopped-runs}.test.ts'];
 /** `npm run test:slow`: they build programs or packages. */
 export const BUILD_TESTS = ['test/build/{bundle,ci-run,lean-libraries,package}.test.ts'];
 export const LARGER_BOUNDS = ['test/exploration/larger-bounds-*.test.ts'];
-const OTHER_RUNS = ['test/e2e/**', 'test/release/**', ...PROGRAM_TESTS, ...BUILD_TESTS, ...LARGER_BOUNDS];
+const OTHER_RUNS = ['test/e2e/**', 'test/release/**', ...PROGRAM_TESTS, ...SWEEPS, ...BUILD_TESTS, ...LARGER_BOUNDS];
 
 /** Keys take longer than most tests, so tests share a few. */
 const STORED_KEYS = {

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { BUILD_TESTS, COMMON, LARGER_BOUNDS, PROGRAM_TESTS } from './vitest.config.ts';
+import { BUILD_TESTS, COMMON, LARGER_BOUNDS, PROGRAM_TESTS, SWEEPS } from './vitest.config.ts';
 
 const exploration = process.env['MCG_EXPLORATION'] === 'long' ? ['test/exploration/*.test.ts'] : LARGER_BOUNDS;
 
@@ -18,6 +18,7 @@ export default defineConfig({
           isolate: false,
         },
       },
+      { extends: true, test: { name: 'sweeps', include: SWEEPS, isolate: false } },
       { extends: true, test: { name: 'build', include: BUILD_TESTS } },
       { extends: true, test: { name: 'exploration', include: exploration } },
     ],

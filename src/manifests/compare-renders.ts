@@ -1,6 +1,11 @@
 import { ProgramError } from '../rendered-config/operator/run-program.ts';
 import { parsePoolName } from '../mco/machine-config.ts';
-import { canonicalize, diffSpecs, type ExplainedDifference, explainDifferences } from '../rendered-config/config-parts.ts';
+import {
+  canonicalize,
+  diffSpecs,
+  type ExplainedDifference,
+  explainDifferences,
+} from '../rendered-config/config-parts.ts';
 import type { ClusterInputs } from '../rendered-config/operator/base-manifests.ts';
 import type { Render, RenderFiles } from '../rendered-config/operator/render.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
