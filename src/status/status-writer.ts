@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { ApiObject } from '../kube/api-object.ts';
+import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
@@ -53,6 +53,8 @@ export class StatusWriter {
   #lastRead: ApiObject | undefined;
   /** As last read or written. Undefined after a conflict, until the next read. */
   #guard: StoredGuard | undefined;
+  /** Whether it has written since the last read. */
+  #hasWritten = false;
   /** The last status that was written, and what the API server then stored. */
   #written: { readonly desired: object; readonly stored: object } | undefined;
   #answersWrittenAt = Number.NEGATIVE_INFINITY;
@@ -65,7 +67,7 @@ export class StatusWriter {
   /** The status is undefined unless this replica is the leader. The replica that answered writes the answers. */
   async write(status: GuardStatus | undefined, signal: AbortSignal): Promise<void> {
     const read = this.#options.stored();
-    if (read !== this.#lastRead) this.#guard = read as StoredGuard | undefined;
+    if (read !== this.#lastRead) this.#acceptRead(read as StoredGuard | undefined);
     this.#lastRead = read;
     let failure: unknown;
     for (const write of [this.#writeStatus.bind(this, status), this.#writeAnswers.bind(this)]) {
@@ -85,6 +87,15 @@ export class StatusWriter {
       this.#problem.warn(`cannot write the status: ${reason}`, { reason });
       this.#options.onFailure();
     }
+  }
+
+  /** The first read after a write can have begun before it. Later ones are older only after a restore of etcd. */
+  #acceptRead(read: StoredGuard | undefined): void {
+    const { resourceVersion: readVersion = '' } = read?.metadata ?? {};
+    const { resourceVersion: ownVersion = '' } = this.#guard?.metadata ?? {};
+    const isOutdated = this.#hasWritten && read !== undefined && isOlderVersion(readVersion, ownVersion);
+    if (!isOutdated) this.#guard = read;
+    this.#hasWritten = false;
   }
 
   async #writeStatus(status: GuardStatus | undefined, guard: StoredGuard, signal: AbortSignal): Promise<StoredGuard> {
@@ -140,7 +151,9 @@ export class StatusWriter {
   async #patch({ metadata }: StoredGuard, status: object, signal: AbortSignal): Promise<StoredGuard> {
     const body = { metadata: { resourceVersion: metadata?.resourceVersion }, status };
     const request = { method: 'PATCH', path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH, body } as const;
-    return (await this.#options.api.json({ ...request, timeoutMs: TIMEOUT_MS, signal })) as StoredGuard;
+    const answer = await this.#options.api.json({ ...request, timeoutMs: TIMEOUT_MS, signal });
+    this.#hasWritten = true;
+    return answer as StoredGuard;
   }
 }
 

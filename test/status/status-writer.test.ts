@@ -105,6 +105,24 @@ test('writes the status once if the CRD drops a field', async () => {
   expect(await write()).toHaveLength(1);
 });
 
+test('continues from its own write after a read that began before it', async () => {
+  const before = read();
+  await write();
+  stored = () => before;
+  status = toStatus(2);
+  expect(await write()).toHaveLength(2);
+  expect(readStatus()).toMatchObject({ protectedConfigs: 2 });
+});
+
+test('writes the same status again after a restore of etcd', async () => {
+  const { version } = cluster;
+  await write();
+  cluster.restore(version);
+  await write();
+  await write();
+  expect(readStatus()).toMatchObject({ protectedConfigs: 1 });
+});
+
 test('writes nothing over what another client has written since the read, and logs no problem', async () => {
   const json = api.json.bind(api);
   const spy = vi.spyOn(api, 'json').mockImplementation(async (request) => {
