@@ -33,9 +33,14 @@ function findTooFewNodes(cluster: Cluster): readonly TooFewNodes[] {
 }
 
 function describeTooFewNodes(cluster: Cluster): string | undefined {
-  const { nodes, selector, minNodes, hasControlPlane, controlPlaneSize } = cluster;
+  const { nodes, pools, selector, minNodes, hasControlPlane, controlPlaneSize } = cluster;
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
-  if (nodes.length === 0) return `the Machine Config Operator manages no node ${selection}`;
+  if (nodes.length === 0) {
+    // The label can be misspelled.
+    const names = pools.map(({ referrer }) => referrer.name);
+    const existing = selector === undefined || names.length === 0 ? '' : ` (pools: ${joinFirst(names, MAX_NAMES)})`;
+    return `the Machine Config Operator manages no node ${selection}${existing}`;
+  }
   if (minNodes !== undefined) {
     const isEnough = nodes.length >= minNodes;
     return isEnough ? undefined : `only ${countNoun(nodes.length, 'node')} ${selection}, ${minNodes} are required`;

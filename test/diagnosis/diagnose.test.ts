@@ -44,7 +44,7 @@ const UNMANAGED = 'the Machine Config Operator manages no node';
 
 test.each([
   [0, 1, undefined, ['windows-0'], `${UNMANAGED} in the cluster`],
-  [0, 1, 'os=windows', ['windows-0'], `${UNMANAGED} with label os=windows`],
+  [0, 1, 'os=windows', ['windows-0'], `${UNMANAGED} with label os=windows (pools: worker)`],
   [1, 2, 'role/worker', ['windows-0'], 'only 1 node with label role/worker, 2 are required'],
   [2, 3, undefined, [], 'only 2 nodes in the cluster, 3 are required'],
 ])(
