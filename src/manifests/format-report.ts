@@ -37,7 +37,7 @@ export function formatManifestsReport(format: TextFormat, report: ManifestsRepor
   if (ok && renders === null) notes.push(SCOPE_NOTE);
   return [
     ...Array.from(blocks, ([key, block]) => `${formatBlock(format, key, block)}\n`),
-    applyStyle(format, ok ? 'bold' : ['red', 'bold'], formatConclusion(report)),
+    applyStyle(format, ok ? 'bold' : ['red', 'bold'], wrapBeside('', formatConclusion(report), format.width)),
     ...notes.map((note) => wrapBeside('', note, format.width)),
     '',
   ].join('\n');

@@ -190,7 +190,8 @@ function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string 
   const lines = groups.slice(0, MAX_REASONS).flatMap(([reason, own]) => {
     const quotation = wrapText(toPrintableLine(reason, MAX_REASON_LENGTH), width - 4);
     const names = own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH));
-    return [`- ${joinFirst(names, MAX_NAMED_NODES)}:`, quotation.map((line) => `  > ${line}`).join('\n')];
+    const title = wrapBeside('- ', `${joinFirst(names, MAX_NAMED_NODES)}:`, width);
+    return [title, quotation.map((line) => `  > ${line}`).join('\n')];
   });
   return groups.length === 0 ? '' : ['State reported by the nodes:', ...lines].join('\n');
 }

@@ -44,6 +44,18 @@ test.each([
   expect(lines[2]).toBe(hint);
 });
 
+test('in 80 columns, wraps the names of the nodes that report the same reason', () => {
+  const names = Array.from({ length: 6 }, (_each, index) => `control${index}.lab.example.com`);
+  const state = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded', reason: 'disk full' };
+  const nodes = names.map((name) => inspectedNode(name, state));
+  const [, reasons = ''] = format(nodes, [inspectedPool('master', { spec: MASTER, status: MASTER })]).split(
+    'State rep',
+  );
+  const [, first = '', second] = reasons.split('\n');
+  expect(first.length).toBeLessThanOrEqual(80);
+  expect(second).toBe('  and 3 more:');
+});
+
 interface ReportCase {
   readonly nodes: Readonly<Record<string, Parameters<typeof inspectedNode>[1]>>;
   readonly pools: Readonly<Record<string, Parameters<typeof inspectedPool>[1] & { readonly pausedSince?: string }>>;
@@ -63,6 +75,8 @@ test.each(Object.entries(CASES))('formats %s', (_what, { nodes, pools, facts, te
   const result = checkWithCauses(inspectedNodes, inspectedPools, facts);
   const text = formatCheckReport(NARROW, result);
   for (const expected of texts) expect(`${unwrap(text)}END`).toContain(expected);
+  const isCommand = (line: string) => /^ {2}(?:# )?(?:oc|ssh|machineconfig-guard) /.test(line);
+  expect(text.split('\n').filter((line) => line.length > 80 && !isCommand(line))).toEqual([]);
   const printed = text.match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm) ?? [];
   const { repairs } = JSON.parse(formatJson(result.report, commands)) as { repairs: readonly { command: string }[] };
   expect(printed).toEqual(repairs.map(({ command }) => command));
