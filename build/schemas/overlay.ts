@@ -62,7 +62,7 @@ export function addOverlay(named: Named, schema: Json): Json {
   return result;
 }
 
-/** @throws Error if an addition belongs to no schema, perhaps because its path is wrong, or has a key without a value */
+/** @throws Error if an addition belongs to no schema, such as with a wrong path, or has a key without a value */
 export function checkOverlay(): void {
   for (const addition of ADDITIONS) {
     // A comma in a text without quotes makes one.

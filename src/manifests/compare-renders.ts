@@ -117,8 +117,8 @@ async function findFaults(firstError: string, files: Files, render: RenderFiles)
 }
 
 /**
- * What the cluster gets: of each file the first document, unless the installer splits it. An object is created once, one
- * with items or without a name never, and the operator replaces configs with its names.
+ * What the cluster gets: of each file the first document, unless the installer splits it. An object is created once,
+ * one with items or without a name never, and the operator replaces configs with its names.
  */
 function listCreatedObjects(
   { manifests, listOfType, splitsFiles }: ManifestSet,
