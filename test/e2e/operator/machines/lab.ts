@@ -77,6 +77,10 @@ export class Lab {
     const lab = new Lab(operator, api, pool);
     await lab.#changeSource('X');
     await operator.installed.cluster.pool({ name: pool });
+    // The operator can see the pool before the source, and then it renders twice.
+    await operator.awaitPool(pool, 'rendered from its source', ({ spec }) =>
+      JSON.stringify(spec).includes(`50-${pool}`),
+    );
     lab.#nameByLetter.set('X', await operator.awaitUpdated(pool));
     const config = await operator.until(`the config of ${pool}`, () => operator.server.fetchConfig(pool));
     const { kernelArguments } = (await lab.#getConfig('X')).spec as { readonly kernelArguments: readonly string[] };
