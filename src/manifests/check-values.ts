@@ -19,8 +19,10 @@ interface FoundProblem extends ValueProblem {
 const MAX_KEY_LENGTH = 63;
 const MAX_VALUE_LENGTH = 60;
 const IGNITION = ['spec', 'config'];
-/** Only read in a config that a pool selects. */
-const CONTENTS = /^spec\.(?:config\.|(?:kernelType|extensions)\b)/;
+/** Only decoded in a config that a pool selects. */
+const IGNITION_FIELD = /^spec\.config\./;
+/** Their types are decoded in every config, and their values only judged in a config that a pool selects. */
+const JUDGED_FIELD = /^spec\.(?:kernelType|extensions)\b/;
 /** Their values are secret, or long. */
 const SECRET = /^(?:source|contents|advertisement)$|password|secret|token/i;
 
@@ -81,7 +83,8 @@ function findCode({ type }: ManifestObject, problem: FoundProblem): ValueCode {
   if (problem.type === 'unknown') return 'UnknownField';
   if (problem.releases !== undefined) return 'ValueOfRelease';
   if (problem.type === 'duplicate') return 'DuplicateEntry';
-  if (type === MACHINE_CONFIG && CONTENTS.test(path)) return 'InvalidContents';
+  const isContents = IGNITION_FIELD.test(path) || (JUDGED_FIELD.test(path) && problem.type !== 'type');
+  if (type === MACHINE_CONFIG && isContents) return 'InvalidContents';
   if (problem.must === 'be a text' && ['number', 'boolean'].includes(typeof problem.value)) return 'NotAString';
   return 'InvalidValue';
 }
