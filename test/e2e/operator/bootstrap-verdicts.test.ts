@@ -114,8 +114,7 @@ test(
         `${failures}, the renders of ${differences} differ, the API rejects ${rejections}, and ${others} are fine. ` +
         `Disagreements: ${wrong.length} of the verdicts, ${wrongRenders.length} of the renders.`,
     );
-    expect(wrong).toEqual([]);
-    expect(wrongRenders).toEqual([]);
+    expect({ wrong, wrongRenders }).toEqual({ wrong: [], wrongRenders: [] });
     expect(Math.min(...causes)).toBeGreaterThan(verdicts.length / 20);
   },
   TIMEOUT_MS,
