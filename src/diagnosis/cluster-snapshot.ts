@@ -151,6 +151,11 @@ export const CONTROL_PLANE_POOL = 'master';
 /** Its nodes run etcd and no other part of the control plane (OpenShift 4.20). */
 const ARBITER_POOL = 'arbiter';
 
+/** A node never moves between such a pool and another one. */
+export function isPoolOfControlPlane(pool: string | undefined): boolean {
+  return pool === CONTROL_PLANE_POOL || pool === ARBITER_POOL;
+}
+
 /** Everything that can name a config. All commands and the guard count the strong references of these. */
 export function listReferrers({ nodes, pools, builds = [] }: Omit<ClusterSnapshot, 'configs' | 'terminatingConfigs'>) {
   return [...nodes, ...pools, ...builds].map(({ referrer }): Referrer => referrer);

@@ -1,9 +1,9 @@
 import { toSeconds } from '../common/duration.ts';
 import { cannotWait, canWait, type ConfigMissing, type ConfigTerminating, type Waiting } from './cause.ts';
 import { type Cluster, findLostSince, isStalled } from './cluster.ts';
-import { CONTROL_PLANE_POOL, findConfigOfPool, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
+import { findConfigOfPool, type InspectedNode, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
-import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
+import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
@@ -137,9 +137,8 @@ function findWayBack(node: InspectedNode, config: ConfigName, cluster: Cluster):
   const { pool } = cluster.poolOf(node);
   const own = cluster.livePoolByName.get(parsePoolName(config));
   if (pool === undefined || own === undefined || !cluster.foreignConfigs.has(config)) return undefined;
-  if (own.referrer.name === CONTROL_PLANE_POOL) return undefined;
-  const removals = pool.referrer.name === 'worker' ? [] : listRemovalsFromPool(pool, node.labels);
-  const labels = [...listLabelsForPool(own, node.labels), ...removals];
+  if (isPoolOfControlPlane(own.referrer.name)) return undefined;
+  const labels = listLabelsForPool(own, node.labels, cluster.livePools, [pool]);
   return labels.length === 0 ? undefined : { pool: own.referrer.name, labels };
 }
 

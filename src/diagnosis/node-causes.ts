@@ -14,10 +14,10 @@ import {
 } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, findLostSince, isOlderThan, isStalled } from './cluster.ts';
-import { CONTROL_PLANE_POOL, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
+import { type InspectedNode, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
 import type { DaemonReason } from './daemon-reason.ts';
 import { findMissingOfNode, findTerminating } from './missing-configs.ts';
-import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
+import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
@@ -85,18 +85,18 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const own = cluster.livePoolByName.get(config && parsePoolName(config));
   if (conflicting.length > 0) {
     const names = conflicting.map((each) => formatName(each.referrer.name));
-    const removals = conflicting.filter((each) => each !== own).flatMap((each) => listRemovalsFromPool(each, labels));
+    const others = conflicting.filter((each) => each !== own);
     return {
       code: 'PoolConflict',
       referrer,
-      labels: own === undefined ? [] : removals,
+      labels: own === undefined ? [] : listLabelsForPool(own, labels, cluster.livePools, others),
       evidence: `custom pools ${joinWithAnd(names)}`,
       waiting: cannotWait('The operator accepts one, and does not update the node'),
     };
   }
   if (config === undefined) return undefined;
   const target = own ?? cluster.livePoolByName.get('worker');
-  const wanted = target === undefined ? [] : listLabelsForPool(target, labels);
+  const wanted = target === undefined ? [] : listLabelsForPool(target, labels, cluster.livePools);
   return {
     code: 'NotInPool',
     referrer,
@@ -245,10 +245,10 @@ function findOutdatedDesired(node: InspectedNode, cluster: Cluster): DesiredOutd
   return { ...cause, replacement: existing, waiting: cannotWait(why) };
 }
 
-/** A node between `worker` and a custom pool is normal. Between `master` and another pool it is not. */
+/** A node between `worker` and a custom pool is normal. Between a pool of the control plane and another it is not. */
 function isForeignToControlPlane(config: ConfigName, { referrer }: InspectedPool): boolean {
   const poolOfConfig = parsePoolName(config);
-  return poolOfConfig !== referrer.name && [poolOfConfig, referrer.name].includes(CONTROL_PLANE_POOL);
+  return poolOfConfig !== referrer.name && [poolOfConfig, referrer.name].some(isPoolOfControlPlane);
 }
 
 function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked | undefined {

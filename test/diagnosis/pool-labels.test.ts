@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { listLabelsForPool } from '../../src/diagnosis/pool-labels.ts';
+import type { InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
+import { inspectedPool, WORKER } from './checked-cluster.ts';
+
+const pool = (name: string, nodeSelector: object): InspectedPool => {
+  const { referrer, ...rest } = inspectedPool(name, { spec: WORKER, status: WORKER });
+  return { ...rest, referrer: { ...referrer, nodeSelector } };
+};
+const select = (matchLabels: object) => ({ matchLabels });
+const WORKERS = pool('worker', select({ worker: '' }));
+
+interface Row {
+  readonly what: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly wanted: InspectedPool;
+  readonly left: readonly InspectedPool[];
+  readonly expected: readonly string[];
+}
+
+const ROWS: readonly Row[] = [
+  {
+    what: 'keeps the label that both pools and worker need',
+    labels: { worker: '', zone: '', tier: '' },
+    wanted: pool('a', select({ worker: '', zone: '' })),
+    left: [pool('b', select({ worker: '', tier: '' }))],
+    expected: ['tier-'],
+  },
+  {
+    what: 'changes a label of which the pools need different values',
+    labels: { worker: '', tier: 'a' },
+    wanted: pool('b', select({ tier: 'b' })),
+    left: [pool('a', select({ tier: 'a' }))],
+    expected: ['tier=b'],
+  },
+  {
+    what: 'changes nothing if the other pool selects every node of the wanted one',
+    labels: { tier: 'a' },
+    wanted: pool('a', select({ tier: 'a' })),
+    left: [pool('b', { matchExpressions: [{ key: 'tier', operator: 'Exists' }] })],
+    expected: [],
+  },
+  {
+    what: 'changes nothing if one label cannot meet all expressions',
+    labels: { cnf: 'disabled' },
+    wanted: pool('cnf', {
+      matchExpressions: [
+        { key: 'cnf', operator: 'Exists' },
+        { key: 'cnf', operator: 'NotIn', values: ['disabled'] },
+      ],
+    }),
+    left: [],
+    expected: [],
+  },
+  {
+    what: 'adds the label of a pool',
+    labels: { worker: '' },
+    wanted: pool('infra', select({ infra: '' })),
+    left: [WORKERS],
+    expected: ['infra='],
+  },
+];
+
+test.each(ROWS)('$what', ({ labels, wanted, left, expected }) => {
+  const others = left.filter(({ referrer }) => referrer.name !== 'worker');
+  expect(listLabelsForPool(wanted, labels, [WORKERS, wanted, ...others], left)).toEqual(expected);
+});
