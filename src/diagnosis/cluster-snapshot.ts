@@ -152,7 +152,7 @@ export const CONTROL_PLANE_POOL = 'master';
 const ARBITER_POOL = 'arbiter';
 
 /** A node never moves between such a pool and another one. */
-export function isPoolOfControlPlane(pool: string | undefined): boolean {
+export function isPoolOfControlPlane(pool: string | null | undefined): boolean {
   return pool === CONTROL_PLANE_POOL || pool === ARBITER_POOL;
 }
 

@@ -85,11 +85,10 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const own = cluster.livePoolByName.get(config && parsePoolName(config));
   if (conflicting.length > 0) {
     const names = conflicting.map((each) => formatName(each.referrer.name));
-    const others = conflicting.filter((each) => each !== own);
     return {
       code: 'PoolConflict',
       referrer,
-      labels: own === undefined ? [] : listLabelsForPool(own, labels, cluster.livePools, others),
+      labels: own === undefined ? [] : listLabelsForPool(own, labels, cluster.livePools, conflicting),
       evidence: `custom pools ${joinWithAnd(names)}`,
       waiting: cannotWait('The operator accepts one, and does not update the node'),
     };

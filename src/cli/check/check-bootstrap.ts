@@ -16,7 +16,12 @@ import { advise, type Advice } from '../../client/output/advice.ts';
 import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
-import { canHaveBootstrapHost, type ClusterSnapshot, type InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
+import {
+  canHaveBootstrapHost,
+  type ClusterSnapshot,
+  type InspectedPool,
+  isPoolOfControlPlane,
+} from '../../diagnosis/cluster-snapshot.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { parsePoolName } from '../../mco/machine-config.ts';
 
@@ -64,8 +69,6 @@ interface BootstrapDirectory {
 }
 
 const RESTORE_TEXT = 'create it again; without --confirm this writes nothing';
-/** Their machines boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based Installer"). */
-const CONTROL_PLANE_POOLS: ReadonlySet<string | null> = new Set(['master', 'arbiter']);
 
 /** @throws FileError if it is unreadable or contains no rendered config; the signal's reason */
 export async function readBootstrapDirectory(directory: string, signal: AbortSignal): Promise<BootstrapDirectory> {
@@ -103,7 +106,9 @@ async function checkConfig(
   const usedBy = [...snapshot.nodes, ...snapshot.pools]
     .filter(({ referrer }) => hasStrongReference(name, referrer))
     .map(({ referrer }) => ({ kind: referrer.kind, name: referrer.name }));
-  const needed = usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName);
+  // Machines of the control plane boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based
+  // Installer").
+  const needed = usedBy.length > 0 || isPoolOfControlPlane(poolName);
   const isTerminating = snapshot.terminatingConfigs.has(name);
   const poolConfig = pool?.specConfig;
   const compare = async (other: string | undefined) =>
