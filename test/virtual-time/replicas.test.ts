@@ -55,11 +55,19 @@ test('if the leader cannot reach the API server for a minute, it stays the leade
   const { world, clock, replica, second } = await startWorld({ replicas: 2 });
   const leader = findLeader(world);
   const lost = [replica, second].find(({ name }) => name === leader) ?? replica;
-  await clock.pass(20_000);
+  const countRenewals = () => world.writes.filter(({ path }) => LEASES.test(path)).length;
+  const before = countRenewals();
+  await clock.within(27_000, 'a renewal', () => countRenewals() > before);
+  // The next renewal is due in a second.
+  await clock.pass(25_000);
   isolate(world, lost);
   await clock.pass(60_000);
   world.network.refused.clear();
   const since = clock.seconds;
+  // Before the next renewal.
+  world.setGuardSpec({ holdSuperseded: '2h' });
+  await clock.pass(5_000);
+  expect(findStatusWriters(world, since)).toEqual([leader]);
   // Each replica sees within 26 s who holds the Lease.
   await clock.pass(30_000);
   world.setGuardSpec({ holdSuperseded: '1h' });
