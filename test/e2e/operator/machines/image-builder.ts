@@ -151,10 +151,10 @@ export class ImageBuilder {
   #end(
     { metadata: { name } }: Build,
     phase: 'Failed' | 'Succeeded',
-    writeResult: () => Promise<unknown> = () => Promise.resolve(),
+    writeResult?: () => Promise<void>,
   ): Promise<Build> {
     return this.#operator.until(`build ${name} to be ${phase}`, async () => {
-      await writeResult();
+      await writeResult?.();
       const labelSelector = `batch.kubernetes.io/job-name=build-${name}`;
       const pods = (await this.#admin.list(`${NAMESPACE}/pods`, { labelSelector })) as readonly BuildPod[];
       for (const pod of pods) if (pod.status.phase === 'Pending') await this.#endPod(pod, phase);
