@@ -3,7 +3,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
-import { createEnvOption, parseDurationOption } from './option-parsers.ts';
+import { parseDurationOption } from './option-parsers.ts';
 
 export interface ClusterFlags {
   readonly as?: string;
@@ -27,10 +27,8 @@ export function addClusterFlags(command: Command): Command {
 export function addConnectionFlags(command: Command): Command {
   return command
     .optionsGroup('Cluster flags, also before the command:')
-    .addOption(
-      createEnvOption('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)'),
-    )
-    .addOption(createEnvOption('--context <name>', 'context of the kubeconfig'));
+    .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)')
+    .option('--context <name>', 'context of the kubeconfig');
 }
 
 /** Applies the flags before the command. A flag after the command wins. `help` needs none. */

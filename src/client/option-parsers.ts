@@ -95,10 +95,3 @@ export function resolveConfigName(name: ConfigName, existing: Iterable<ConfigNam
   const choices = joinFirst(completions.toSorted(), MAX_NAMES);
   throw new CliError(`"${name}" begins several names: ${choices}; add more characters`, EXIT_CODE.usage);
 }
-
-/** `MCG_SECURE_PORT` sets `--secure-port`, too. */
-export function createEnvOption<T>(flags: string, description: string, parse?: (value: string) => T, value?: T) {
-  const option = new Option(flags, description).default(value);
-  if (parse !== undefined) option.argParser(parse);
-  return option.env(`MCG_${option.name().replaceAll('-', '_').toUpperCase()}`);
-}
