@@ -84,8 +84,7 @@ export function createProgram(name: string): Command {
   return (
     addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
-      // That of commander ignores the names of subcommands.
-      .helpCommand(false)
+      .helpCommand('help [command]', 'Print the help of a command.')
       .hook('preAction', inheritClusterFlags)
       // A flag after the command belongs to the command.
       .enablePositionalOptions()
@@ -117,21 +116,7 @@ Examples:
       .addCommand(createUninstallCommand())
       .addCommand(createServeCommand())
       .addCommand(createCertsCommand())
-      .addCommand(createHelpCommand())
   );
-}
-
-function createHelpCommand(): Command {
-  return new Command('help')
-    .description('Print the help of a command.')
-    .argument('[command...]', 'name of the command, and of its subcommand')
-    .action((names: readonly string[], _flags: object, help: Command) => {
-      let command = help.parent ?? help;
-      for (const name of names) {
-        command = command.commands.find((each) => each.name() === name) ?? command.error(`unknown command '${name}'`);
-      }
-      command.help();
-    });
 }
 
 /** Makes commander write to `io`, and throw instead of ending the process. */

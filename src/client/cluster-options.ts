@@ -31,9 +31,8 @@ export function addConnectionFlags(command: Command): Command {
     .option('--context <name>', 'context of the kubeconfig');
 }
 
-/** Applies the flags before the command. A flag after the command wins. `help` needs none. */
+/** Applies the flags before the command. A flag after the command wins. */
 export function inheritClusterFlags(root: Command, command: Command): void {
-  if (command.name() === 'help') return;
   for (const option of root.options) {
     const name = option.attributeName();
     const isOwn = command.options.some((own) => own.attributeName() === name);

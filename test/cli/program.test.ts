@@ -92,12 +92,11 @@ test('the help of every command lists flags in alphabetical order, known exit co
   }
 });
 
-test('help prints the help of the program, a command or a subcommand, and rejects unknown ones', async () => {
+test('help prints the help of the program or a command, and rejects unknown ones', async () => {
   const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
   expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
-  for (const names of [['chek'], ['check', 'chek'], ['check', 'manifests', 'chek']])
-    expect(await runProgram(['help', ...names])).toEqual(usageError("unknown command 'chek'"));
-  for (const names of [[], ['check'], ['check', 'manifests']]) {
+  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek'"));
+  for (const names of [[], ['check'], ['restore']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);
     expect(outcome).toEqual({ exitCode: 0, stdout, stderr: '' });
