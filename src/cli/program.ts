@@ -3,9 +3,8 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../common/printable-text.ts';
-import { formatError } from '../client/output/error-text.ts';
 import { removeUnsafe } from '../client/output/output.ts';
-import { getErrorWidth, wrapText } from '../client/output/text-format.ts';
+import { formatNext, getErrorWidth, wrapText } from '../client/output/text-format.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
@@ -56,6 +55,18 @@ export async function runProgram(args: readonly string[], io: ProcessIo, name = 
   } catch (error) {
     return reportError(error, io, new CommandFormatter(name, flags));
   }
+}
+
+/**
+ * One line for a script. For a terminal, and with two ways out, each command has its own line, because a person copies
+ * it.
+ */
+function formatError(error: CliError, commands: CommandFormatter): string {
+  const terminalWidth = getErrorWidth();
+  if (terminalWidth === undefined && error.advice.length < 2) return `${commands.program}: ${error.describe(commands)}`;
+  const width = terminalWidth ?? Number.POSITIVE_INFINITY;
+  const next = error.advice.flatMap((each) => formatNext({ width, hasColors: false, commands }, each));
+  return [...wrapText(`${commands.program}: ${error.message}`, width), ...next].join('\n');
 }
 
 /** Prints the error, unless the report has explained it. With MCG_DEBUG, the stack and the causes follow. */

@@ -39,7 +39,7 @@ test('an error with two ways out, or for a terminal, has each command on its own
   expect(print({ advice })).toBe('machineconfig-guard: no access; log in with: oc login\n');
   const first = 'machineconfig-guard: no access\nNext: log in with:\n  oc login\n';
   const both = `${first}Next: only if that fails, see:\n  oc config view\n`;
-  expect(print({ advice, otherwise })).toBe(both);
+  expect(print({ advice: [advice, otherwise] })).toBe(both);
   useTerminal(80, 'stderr');
   expect(print({ advice })).toBe(first);
   const [, text] = report(new CliError('word '.repeat(40), EXIT_CODE.usage));

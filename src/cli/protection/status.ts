@@ -152,7 +152,7 @@ async function readEntry(flags: StatusFlags, context: string) {
     const isDenied = error instanceof CliError;
     const state = isDenied && !hasAnswered(error.cause) ? 'UNREACHABLE' : 'UNKNOWN';
     const explanation = isDenied ? error.message : `unexpected error: ${describeError(error)}`;
-    const advice = isDenied && error.advice !== undefined ? inContext(error.advice, context) : null;
+    const [advice = null] = isDenied ? error.advice.map((each) => inContext(each, context)) : [];
     const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, failing: explanation, advice };
     return { entry, isDenied };
   }

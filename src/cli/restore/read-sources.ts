@@ -134,8 +134,10 @@ export async function readConfigsFromNode(
   const restore = shell`machineconfig-guard restore ${wanted.slice(0, 1)} --from - ${confirm}`;
   const read = (file: string) => shell`ssh core@${nodeName} sudo cat ${verbatim(file)} | ${restore}`;
   throw new CliError(problem, EXIT_CODE.failure, {
-    advice: advise('read it with SSH', read(first)),
-    otherwise: advise('only if that file has another config, read the second one', read(second)),
+    advice: [
+      advise('read it with SSH', read(first)),
+      advise('only if that file has another config, read the second one', read(second)),
+    ],
   });
 }
 

@@ -10,7 +10,6 @@ import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/c
 import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
-  type Ending,
   type RunReport,
   type StepOptions,
   type StepReport,
@@ -58,10 +57,10 @@ export interface ConfigReport extends PlanReport {
   readonly steps: readonly StepReport[];
 }
 
-/** How a restore ended, and its report. */
+/** The report of a restore, and why it ended early. */
 export interface RestoreOutcome {
   readonly report: RestoreReport;
-  readonly ending: Ending;
+  readonly failure: Error | undefined;
 }
 
 /**
@@ -80,7 +79,7 @@ const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND);
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
  * run continues where the first one stopped.
- * @returns the report, and how the run ended
+ * @returns the report, and why the run ended early
  * @throws ClusterAccessError, TimeoutError, before the first dry run
  */
 export async function restore(api: KubeApi, options: RestoreOptions): Promise<RestoreOutcome> {
@@ -109,7 +108,7 @@ class RestoreRun {
     };
     const state = await readWithRetries((limited) => this.#readState(limited), signal);
     const plans: RestorePlan[] = [];
-    const ending = await this.#steps.finish(async () => {
+    const failure = await this.#steps.finish(async () => {
       for (const copies of groupBy(this.#options.configs, ({ name }) => name).values()) {
         plans.push(planRestore(chooseContent(copies), state, this.#options));
       }
@@ -127,19 +126,20 @@ class RestoreRun {
     }
     const configs = plans.map((plan) => this.#buildConfigReport(plan));
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');
-    const exitCode = isRejected && ending.problem === null ? EXIT_CODE.failure : ending.exitCode;
+    const problems = failure instanceof CliError ? failure.advice : [];
     const next = plans.flatMap((plan, index) => {
       const isDone = ['exists', 'restored'].includes(configs[index]?.outcome ?? '');
       return isDone && plan.next !== undefined ? [plan.next] : [];
     });
     const report = {
-      ...this.#steps.buildReport({ ...ending, exitCode }),
-      advice: [...ending.advice, ...next],
+      ...this.#steps.buildReport(failure),
+      ok: failure === undefined && !isRejected,
+      advice: [...problems, ...next],
       configs,
       pausedPools: pausedPools.map((pool) => ({ name: pool, unpauseCommand: toUnpauseCommand(pool) ?? null })),
       pendingCertificateRequests: (this.#state ?? state).pendingRequests,
     };
-    return { report, ending: { ...ending, exitCode } };
+    return { report, failure };
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
@@ -169,7 +169,7 @@ class RestoreRun {
       return plan;
     } catch (error) {
       if (!(error instanceof WriteDenied)) throw error;
-      const rejection: Rejection = { code: 'WriteDenied', reason: error.message, advice: error.advice };
+      const rejection: Rejection = { code: 'WriteDenied', reason: error.message, advice: WriteDenied.advice };
       return { ...plan, steps: [], report: { ...plan.report, rejection, warnings: [] } };
     }
   }

@@ -29,7 +29,7 @@ import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
-import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
+import { formatSteps, INTERRUPTED, throwUnlessOk } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreOutcome, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
@@ -104,9 +104,9 @@ Examples:
       await withKubeApi(flags, 'machineconfig-guard/restore', async (api) => {
         const output = new Output(command, flags);
         const run = (signal: AbortSignal) => runRestore(output, api, config, flags, signal);
-        const { report, ending } = await withFiles(run, 'interrupted; nothing was written');
+        const { report, failure } = await withFiles(run, 'interrupted; nothing was written');
         output.printReport(report, formatRestoreReport(output.format, report));
-        throwUnlessComplete(ending);
+        throwUnlessOk(report, failure);
       });
     });
   return addClusterFlags(command);

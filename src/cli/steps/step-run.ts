@@ -1,6 +1,6 @@
-import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
+import { ClusterAccessError, hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
 import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
-import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
@@ -8,11 +8,11 @@ import { indent, type TextFormat } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { ApiError, describeError } from '../../kube/errors.ts';
+import { type ApiError, describeError } from '../../kube/errors.ts';
 
 /*
  * The commands that write, `restore` and `uninstall`, are lists of steps, each derived from one state of the cluster.
- * `finish` runs the work and turns every error into an ending: `sendDryRuns` sends all writes as dry runs, then `take`
+ * `finish` runs the work and returns why it ended: `sendDryRuns` sends all writes as dry runs, then `take`
  * takes each step, for which it looks at the live state again. `listReports` knows the state of each step at every end.
  */
 
@@ -62,15 +62,6 @@ export interface RunReport {
   readonly problem: string | null;
 }
 
-export interface Ending {
-  /** A clause. Null if the work is complete. */
-  readonly problem: string | null;
-  readonly advice: readonly Advice[];
-  readonly exitCode: ExitCode;
-  /** Present if the problem is a defect of this program. */
-  readonly defect?: Error | undefined;
-}
-
 export const INTERRUPTED = 'interrupted';
 
 export interface StepOptions {
@@ -78,7 +69,7 @@ export interface StepOptions {
   readonly isConfirmed: boolean;
   readonly timeoutMs: number;
   /** Replaces the timer between two reads, for a simulated clock. */
-  readonly sleep?: (ms: number) => Promise<void>;
+  readonly sleep?: ((ms: number) => Promise<void>) | undefined;
   /** Called for each step and each change during a wait. */
   readonly onProgress?: (text: string, elapsedMs: number, advice?: Advice) => void;
   /** Ends the run after the current request. */
@@ -97,10 +88,10 @@ export class WaitTimeout extends CliError {
 
 /** A webhook or a policy denies the dry run of a step. */
 export class WriteDenied extends CliError {
-  declare readonly advice: Advice;
+  static readonly advice = advise('change what the policy or webhook asks for, and run the same command again');
 
   constructor({ description }: Step, denial: string) {
-    const advice = advise('change what the policy or webhook asks for, and run the same command again');
+    const { advice } = WriteDenied;
     super(`the API server denies to ${description}: ${denial}`, EXIT_CODE.failure, { advice });
   }
 }
@@ -114,7 +105,6 @@ export class StepRun {
   readonly #startedAt = performance.now();
   readonly #states = new Map<Step, StepState>();
   readonly #written = new Set<Step>();
-  #lastProgress = '';
 
   constructor(api: KubeApi, options: StepOptions) {
     this.#api = api;
@@ -134,20 +124,17 @@ export class StepRun {
     return ['done', 'unnecessary'].includes(this.#states.get(step) ?? '');
   }
 
-  /** Does the work of a command, and turns every error into an ending. */
-  async finish(work: () => Promise<void>): Promise<Ending> {
+  /**
+   * Does the work of a command.
+   * @returns why it ended early, or undefined if it is complete. An error other than a CliError is a defect
+   */
+  async finish(work: () => Promise<void>): Promise<Error | undefined> {
     try {
       await work();
-      return { problem: null, advice: [], exitCode: EXIT_CODE.success };
+      return undefined;
     } catch (error) {
-      if (this.signal.aborted) return { problem: INTERRUPTED, advice: [], exitCode: EXIT_CODE.interrupted };
-      const known = toCliError(error, this.#api);
-      if (known instanceof CliError) {
-        const { message: problem, ways: advice, exitCode } = known;
-        return { problem, advice, exitCode };
-      }
-      const defect = error instanceof Error ? error : new Error(String(error));
-      return { problem: describeError(error), advice: [], exitCode: EXIT_CODE.failure, defect };
+      if (this.signal.aborted) return new CliError(INTERRUPTED, EXIT_CODE.interrupted);
+      return toCliError(error, this.#api) as Error;
     }
   }
 
@@ -185,7 +172,6 @@ export class StepRun {
     untilMs = this.#options.timeoutMs,
   ): Promise<void> {
     this.#states.set(step, 'failed');
-    const { sleep } = this.#options;
     const { answer: wait } = await pollUntilSettled({
       read: (signal) => this.#attempt(step, look, signal),
       isSettled: (answer) => answer === undefined,
@@ -199,7 +185,7 @@ export class StepRun {
         this.progress(`${cause || describeError(error)}; retrying`);
       },
       signal: this.signal,
-      ...(sleep !== undefined && { sleep }),
+      sleep: this.#options.sleep,
     });
     if (wait !== undefined) throw new WaitTimeout(wait);
     const state = step.write !== undefined && !this.isWritten(step) ? 'unnecessary' : 'done';
@@ -240,20 +226,18 @@ export class StepRun {
     });
   }
 
-  buildReport({ problem, exitCode }: Ending): RunReport {
+  buildReport(failure: Error | undefined): RunReport {
     return {
       server: this.#api.address,
       confirmed: this.#options.isConfirmed,
-      ok: exitCode === EXIT_CODE.success,
+      ok: failure === undefined,
       // Also a write whose response was lost.
       written: this.#written.size > 0,
-      problem,
+      problem: failure?.message ?? null,
     };
   }
 
   progress(text: string, advice?: Advice): void {
-    if (text === this.#lastProgress) return;
-    this.#lastProgress = text;
     this.#options.onProgress?.(text, this.elapsedMs, advice);
   }
 }
@@ -266,10 +250,10 @@ export function formatSteps(format: TextFormat, steps: readonly StepReport[]): s
   });
 }
 
-/** Ends a command after its report, with the exit code of the ending. */
-export function throwUnlessComplete({ exitCode, defect }: Ending): void {
-  if (defect !== undefined) throw defect;
-  if (exitCode !== 0) throw new ReportedFailure(exitCode);
+/** Ends a command after its report. The report says why, except for a defect of the program. */
+export function throwUnlessOk({ ok }: RunReport, failure: Error | undefined): void {
+  if (failure !== undefined && !(failure instanceof CliError)) throw failure;
+  if (!ok) throw new ReportedFailure(failure?.exitCode ?? EXIT_CODE.failure);
 }
 
 /** The object has changed since it was read, or exists already. */
@@ -282,10 +266,10 @@ function isGone({ method }: Write, error: unknown): boolean {
 }
 
 function hasStatus(error: unknown, status: number): boolean {
-  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === status;
+  return hasAnswered(error) && error.cause.status === status;
 }
 
 /** Whether the API server has certainly not written. After another error it can have written. */
 function isRejected(error: unknown): boolean {
-  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status < 500;
+  return hasAnswered(error) && error.cause.status < 500;
 }

@@ -1,4 +1,5 @@
 import { isNotServed } from '../../client/cluster-access.ts';
+import { CliError } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
@@ -40,7 +41,7 @@ const DRY_RUN_STEP: Step = {
 /**
  * Deletes what is installed, what denies deletions first, and sends a dry run that nothing must deny. A
  * second run continues where the first one stopped.
- * @returns the report, and how the run ended
+ * @returns the report, and why the run ended early
  * @throws ClusterAccessError, TimeoutError, if the objects cannot be listed
  */
 export async function uninstall(api: KubeApi, options: UninstallOptions) {
@@ -62,7 +63,7 @@ export async function uninstall(api: KubeApi, options: UninstallOptions) {
     return { ...DRY_RUN_STEP, wait: { reason: `until nothing denies the deletion of ${config}: ${denial}`, advice } };
   };
 
-  const ending = await run.finish(async () => {
+  const failure = await run.finish(async () => {
     if (!isConfirmed) return;
     await run.sendDryRuns(steps);
     // Finds a missing right to it. The guard still denies the deletion.
@@ -73,16 +74,17 @@ export async function uninstall(api: KubeApi, options: UninstallOptions) {
   });
   const confirm = shell`machineconfig-guard uninstall --confirm`;
   const next = advise(isConfirmed ? 'continue' : 'delete these objects', confirm);
-  const isComplete = isConfirmed ? ending.problem === null : objects.length === 0;
+  const isComplete = isConfirmed ? failure === undefined : objects.length === 0;
+  const [advice = next] = failure instanceof CliError ? failure.advice : [];
   const report: UninstallReport = {
-    ...run.buildReport(ending),
+    ...run.buildReport(failure),
     objects,
     remaining: isConfirmed ? deletions.filter(({ step }) => !run.isFinished(step)).map(({ object }) => object) : [],
     steps: isConfirmed || objects.length > 0 ? run.listReports(steps) : [],
     dryRun,
-    advice: isComplete ? null : (ending.advice[0] ?? next),
+    advice: isComplete ? null : advice,
   };
-  return { report, ending };
+  return { report, failure };
 }
 
 /** @returns null if the cluster has no config */

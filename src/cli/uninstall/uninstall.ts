@@ -1,11 +1,10 @@
 import { Command } from 'commander';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { formatSteps, throwUnlessComplete } from '../steps/step-run.ts';
+import { formatSteps, throwUnlessOk } from '../steps/step-run.ts';
 import { uninstall, type UninstallReport } from './uninstall-run.ts';
 
 interface UninstallFlags extends ClusterFlags {
@@ -44,17 +43,13 @@ Examples:
     )
     .action(async (flags: UninstallFlags) => {
       const output = new Output(command, flags);
-      await withKubeApi(flags, 'machineconfig-guard/uninstall', (api) =>
-        withStopSignal(async (signal) => {
-          const options = { isConfirmed: flags.confirm === true, onProgress: output.printStep, signal };
-          const { report, ending } = await uninstall(api, options).catch((error: unknown) => {
-            if (signal.aborted) throw new CliError('interrupted; nothing was deleted', EXIT_CODE.interrupted);
-            throw error;
-          });
-          output.printReport(report, formatReport(report, output.format));
-          throwUnlessComplete(ending);
-        }),
-      );
+      await withKubeApi(flags, 'machineconfig-guard/uninstall', async (api) => {
+        const options = { isConfirmed: flags.confirm === true, onProgress: output.printStep };
+        const run = (signal: AbortSignal) => uninstall(api, { ...options, signal });
+        const { report, failure } = await withStopSignal(run, 'interrupted; nothing was deleted');
+        output.printReport(report, formatReport(report, output.format));
+        throwUnlessOk(report, failure);
+      });
     });
   return addClusterFlags(command);
 }

@@ -116,7 +116,7 @@ async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = tr
   });
   const result = await reading.then(
     (configs) => configs.map((config) => [config.name, formatOrigins(config)]),
-    (error: unknown) => [(error as CliError).message, (error as CliError).advice?.command?.words.at(4)],
+    (error: unknown) => [(error as CliError).message, (error as CliError).advice[0]?.command?.words.at(4)],
   );
   return { result, api, server };
 }

@@ -31,6 +31,6 @@ test.each<[string, Write['method'], readonly Error[], boolean, string]>([
     return await Promise.resolve(stop.signal.throwIfAborted() ?? step);
   });
   await taken.catch(() => {});
-  const { written } = run.buildReport({ problem: null, advice: [], exitCode: 0 });
+  const { written } = run.buildReport(undefined);
   expect([written, run.listReports([step])[0]?.state]).toEqual([hasWritten, state]);
 });
