@@ -110,7 +110,7 @@ export function planRestore(content: Content, state: RestoreState, options: Want
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
   const nodesOnDisk = findNodesOnDisk(name, state, options);
   const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
-  const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
+  const neededSteps = listSteps(state, config, pool);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
   // Nodes can still be Degraded when a restore ends. A second one with --confirm waits for them again.
   const isWait = ({ action, wait }: RestoreStep) =>

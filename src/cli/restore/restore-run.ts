@@ -4,7 +4,6 @@ import { shell, type ShellCommand } from '../../diagnosis/shell-command.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
-import { readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
@@ -33,7 +32,6 @@ import {
   type RestoreState,
   type RestoreStep,
   type StepAction,
-  type WantedMachines,
 } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions, WantedRestore {
@@ -86,43 +84,29 @@ export async function restore(api: KubeApi, options: RestoreOptions): Promise<Re
   return await new RestoreRun(api, options).run();
 }
 
-class RestoreRun {
-  readonly #api: KubeApi;
-  readonly #options: RestoreOptions;
-  readonly #steps: StepRun;
-  #state: RestoreState | undefined;
-  #machines: WantedMachines = { given: undefined, installed: undefined };
-
-  constructor(api: KubeApi, options: RestoreOptions) {
-    this.#api = api;
-    this.#options = options;
-    this.#steps = new StepRun(api, options);
-  }
+class RestoreRun extends StepRun {
+  declare protected readonly options: RestoreOptions;
+  /** As it was read last. */
+  #state!: RestoreState;
 
   async run(): Promise<RestoreOutcome> {
-    const { isConfirmed } = this.#options;
-    const { signal } = this.#steps;
-    this.#machines = {
-      given: this.#options.controlPlaneReplicas,
-      installed: await readWithRetries((limited) => readControlPlaneSize(this.#api, limited), signal),
-    };
-    const state = await readWithRetries((limited) => this.#readState(limited), signal);
+    const state = await readWithRetries((limited) => this.#readState(limited), this.signal);
     const plans: RestorePlan[] = [];
-    const failure = await this.#steps.finish(async () => {
-      for (const copies of groupBy(this.#options.configs, ({ name }) => name).values()) {
-        plans.push(planRestore(chooseContent(copies), state, this.#options));
+    const failure = await this.finish(async () => {
+      for (const copies of groupBy(this.options.configs, ({ name }) => name).values()) {
+        plans.push(planRestore(chooseContent(copies), state, this.options));
       }
       for (const [index, plan] of plans.entries()) {
-        plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);
+        plans[index] = await this.#compare(await this.#sendDryRunsOf(plan), state);
       }
-      if (!isConfirmed) return;
+      if (!this.options.isConfirmed) return;
       await this.#takeSteps(plans);
       await this.#awaitNodes(plans);
     });
     const pausedPools = this.#listPausedPools(plans);
     for (const pool of pausedPools) {
       const advice = advise('to give up the restore, unpause it', toUnpauseCommand(pool));
-      this.#steps.progress(`pool ${pool} stays paused for this restore`, advice);
+      this.progress(`pool ${pool} stays paused for this restore`, advice);
     }
     const configs = plans.map((plan) => this.#buildConfigReport(plan));
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');
@@ -132,40 +116,40 @@ class RestoreRun {
       return isDone && plan.next !== undefined ? [plan.next] : [];
     });
     const report = {
-      ...this.#steps.buildReport(failure),
+      ...this.buildReport(failure),
       ok: failure === undefined && !isRejected,
       advice: [...problems, ...next],
       configs,
       pausedPools: pausedPools.map((pool) => ({ name: pool, unpauseCommand: toUnpauseCommand(pool) ?? null })),
-      pendingCertificateRequests: (this.#state ?? state).pendingRequests,
+      pendingCertificateRequests: this.#state.pendingRequests,
     };
     return { report, failure };
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
-    this.#state = await readRestoreState(this.#api, this.#machines, signal);
+    this.#state = await readRestoreState(this.api, this.options.controlPlaneReplicas, signal);
     return this.#state;
   }
 
   /** The pools that are paused for this restore, or may be: the response to a write can be lost. */
   #listPausedPools(plans: readonly RestorePlan[]): readonly string[] {
     const isPaused = ({ paused, pausedFor }: InspectedPool) =>
-      paused && this.#options.configs.some(({ name }) => name === pausedFor);
-    const paused = new Set(this.#state?.pools.filter(isPaused).map(({ referrer }) => referrer.name));
+      paused && this.options.configs.some(({ name }) => name === pausedFor);
+    const paused = new Set(this.#state.pools.filter(isPaused).map(({ referrer }) => referrer.name));
     for (const { report, steps } of plans) {
       const pool = String(report.pool);
       const find = (action: StepAction) => steps.find((step) => step.action === action);
       const [pause, unpause] = [find('PausePool'), find('UnpausePool')];
-      if (pause !== undefined && this.#steps.isWritten(pause)) paused.add(pool);
-      if (unpause !== undefined && this.#steps.isFinished(unpause)) paused.delete(pool);
+      if (pause !== undefined && this.isWritten(pause)) paused.add(pool);
+      if (unpause !== undefined && this.isFinished(unpause)) paused.delete(pool);
     }
     return [...paused];
   }
 
   /** @returns the plan, rejected if a webhook or a policy denies one of its writes */
-  async #sendDryRuns(plan: RestorePlan): Promise<RestorePlan> {
+  async #sendDryRunsOf(plan: RestorePlan): Promise<RestorePlan> {
     try {
-      await this.#steps.sendDryRuns(plan.steps);
+      await this.sendDryRuns(plan.steps);
       return plan;
     } catch (error) {
       if (!(error instanceof WriteDenied)) throw error;
@@ -188,7 +172,7 @@ class RestoreRun {
 
   /** @throws WaitTimeout if nodes stay Degraded, which delays no other step */
   async #awaitNodes(plans: readonly RestorePlan[]): Promise<void> {
-    const untilMs = Math.min(this.#steps.elapsedMs + NODE_RECOVERY_MS, this.#options.timeoutMs);
+    const untilMs = Math.min(this.elapsedMs + NODE_RECOVERY_MS, this.options.timeoutMs);
     const waits: Wait[] = [];
     for (const plan of plans) {
       try {
@@ -210,7 +194,7 @@ class RestoreRun {
     const own = findPool(state, report.pool);
     const other = own?.specConfig;
     if (exists || steps.length === 0 || other === undefined || !state.configs.has(other)) return plan;
-    const reading = readDifferences(this.#api, config.spec, other, own?.sources ?? [], this.#steps.signal);
+    const reading = readDifferences(this.api, config.spec, other, own?.sources ?? [], this.signal);
     const differences = await orForbidden(reading);
     return differences === undefined ? plan : { ...plan, report: { ...report, comparedWith: other, differences } };
   }
@@ -227,18 +211,18 @@ class RestoreRun {
       }
       return listSteps(state, plan.config, findPool(state, plan.report.pool)).find(isOfAction);
     };
-    await this.#steps.take(step, look, untilMs);
+    await this.take(step, look, untilMs);
   }
 
   #buildConfigReport({ exists, report, steps }: RestorePlan): ConfigReport {
     // Nothing waits for nodes that stay Degraded.
-    const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.#steps.isFinished(step));
+    const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.isFinished(step));
     const outcome = isComplete ? 'restored' : 'incomplete';
-    const intended = exists && steps.length === 0 ? 'exists' : this.#options.isConfirmed ? outcome : 'planned';
+    const intended = exists && steps.length === 0 ? 'exists' : this.options.isConfirmed ? outcome : 'planned';
     return {
       ...report,
       outcome: report.rejection === null ? intended : 'rejected',
-      steps: this.#steps.listReports(steps),
+      steps: this.listReports(steps),
     };
   }
 }

@@ -21,7 +21,6 @@ export interface Step {
   readonly action: string;
   /** What it does: a verb phrase. */
   readonly description: string;
-  readonly isNeeded: boolean;
   /** Undefined if the step only waits. */
   readonly write?: Write | undefined;
   /** Present if the step cannot end in this state. */
@@ -100,15 +99,15 @@ const MAX_DENIAL_LENGTH = 1_000;
 
 export class StepRun {
   readonly signal: AbortSignal;
-  readonly #api: KubeApi;
-  readonly #options: StepOptions;
+  protected readonly api: KubeApi;
+  protected readonly options: StepOptions;
   readonly #startedAt = performance.now();
   readonly #states = new Map<Step, StepState>();
   readonly #written = new Set<Step>();
 
   constructor(api: KubeApi, options: StepOptions) {
-    this.#api = api;
-    this.#options = options;
+    this.api = api;
+    this.options = options;
     this.signal = options.signal ?? NEVER_ABORTED;
   }
 
@@ -134,7 +133,7 @@ export class StepRun {
       return undefined;
     } catch (error) {
       if (this.signal.aborted) return new CliError(INTERRUPTED, EXIT_CODE.interrupted);
-      return toCliError(error, this.#api) as Error;
+      return toCliError(error, this.api) as Error;
     }
   }
 
@@ -146,10 +145,10 @@ export class StepRun {
     const writes = steps.flatMap((step) => (step.write === undefined ? [] : [{ step, write: step.write }]));
     const [first] = writes;
     if (first === undefined) return;
-    await readWithRetries((signal) => assertDryRunIsHonored(this.#api, first.write, signal), this.signal);
+    await readWithRetries((signal) => assertDryRunIsHonored(this.api, first.write, signal), this.signal);
     for (const { step, write } of writes) {
       try {
-        await readWithRetries((signal) => sendWrite(this.#api, write, { dryRun: 'All', signal }), this.signal);
+        await readWithRetries((signal) => sendWrite(this.api, write, { dryRun: 'All', signal }), this.signal);
       } catch (error) {
         const { cause } = error as Error;
         // Somebody else has changed the object meanwhile. The step looks again.
@@ -169,7 +168,7 @@ export class StepRun {
   async take(
     step: Step,
     look: (signal: AbortSignal) => Promise<Step | undefined>,
-    untilMs = this.#options.timeoutMs,
+    untilMs = this.options.timeoutMs,
   ): Promise<void> {
     this.#states.set(step, 'failed');
     const { answer: wait } = await pollUntilSettled({
@@ -185,7 +184,7 @@ export class StepRun {
         this.progress(`${cause || describeError(error)}; retrying`);
       },
       signal: this.signal,
-      sleep: this.#options.sleep,
+      sleep: this.options.sleep,
     });
     if (wait !== undefined) throw new WaitTimeout(wait);
     const state = step.write !== undefined && !this.isWritten(step) ? 'unnecessary' : 'done';
@@ -200,13 +199,12 @@ export class StepRun {
     signal: AbortSignal,
   ): Promise<Wait | undefined> {
     const current = await look(signal);
-    if (current?.isNeeded !== true) return undefined;
-    if (current.wait !== undefined || current.write === undefined) return current.wait;
+    if (current?.write === undefined || current.wait !== undefined) return current?.wait;
     // An earlier attempt can have written without an answer.
     const wasWritten = this.#written.has(step);
     this.#written.add(step);
     try {
-      await sendWrite(this.#api, current.write, { signal });
+      await sendWrite(this.api, current.write, { signal });
     } catch (error) {
       if (isRejected(error) && !wasWritten) this.#written.delete(step);
       // Somebody else has deleted the object meanwhile.
@@ -216,11 +214,11 @@ export class StepRun {
     if (current.write.method !== 'DELETE') return undefined;
     // Finalizers can keep the object, and a controller can create it again.
     const after = await look(signal);
-    return after?.isNeeded === true ? (after.wait ?? { reason: `to ${step.description}` }) : undefined;
+    return after && (after.wait ?? { reason: `to ${step.description}` });
   }
 
   listReports(steps: readonly Step[]): StepReport[] {
-    const untouched = this.#options.isConfirmed ? 'notReached' : 'planned';
+    const untouched = this.options.isConfirmed ? 'notReached' : 'planned';
     return steps.map((step) => {
       return { action: step.action, description: step.description, state: this.#states.get(step) ?? untouched };
     });
@@ -228,8 +226,8 @@ export class StepRun {
 
   buildReport(failure: Error | undefined): RunReport {
     return {
-      server: this.#api.address,
-      confirmed: this.#options.isConfirmed,
+      server: this.api.address,
+      confirmed: this.options.isConfirmed,
       ok: failure === undefined,
       // Also a write whose response was lost.
       written: this.#written.size > 0,
@@ -238,7 +236,7 @@ export class StepRun {
   }
 
   progress(text: string, advice?: Advice): void {
-    this.#options.onProgress?.(text, this.elapsedMs, advice);
+    this.options.onProgress?.(text, this.elapsedMs, advice);
   }
 }
 

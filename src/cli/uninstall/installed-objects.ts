@@ -73,7 +73,6 @@ export function createReasonSteps(objects: readonly InstalledObject[]) {
       const step: Step = {
         action: 'GiveReason',
         description: `give a reason for the deletion of ${kind} ${name}`,
-        isNeeded: true,
         write: { method: 'PATCH', path, body: { metadata: { uid, annotations } } },
       };
       const look = async (api: KubeApi, signal: AbortSignal): Promise<Step | undefined> => {
@@ -97,7 +96,6 @@ export function createDeletionStep(object: InstalledObject) {
   const step: Step = {
     action: 'DeleteObject',
     description: `delete ${title}`,
-    isNeeded: true,
     write: toDeletion(path, uid),
   };
   const look = async (api: KubeApi, signal: AbortSignal): Promise<Step | undefined> => {

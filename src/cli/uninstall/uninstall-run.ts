@@ -35,7 +35,6 @@ const MAX_ANSWER_LENGTH = 1_000;
 const DRY_RUN_STEP: Step = {
   action: 'DryRunDeletion',
   description: 'check that nothing denies the deletion of a rendered MachineConfig',
-  isNeeded: true,
 };
 
 /**
