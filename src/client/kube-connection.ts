@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import type { RequestOptions } from 'node:https';
 import { createSecureContext } from 'node:tls';
-import { type Cluster, KubeConfig } from '@kubernetes/client-node';
+import type { Cluster, KubeConfig } from '@kubernetes/client-node';
 import { joinFirst } from '../common/printable-text.ts';
 import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
 import type { Connection, Credentials } from '../kube/api.ts';
@@ -146,14 +146,6 @@ function findCluster(config: KubeConfig): Cluster {
       `in the kubeconfig, the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
     );
   return cluster;
-}
-
-export function connectionFromKubeconfig(text: string): KubeConnection {
-  return new KubeConnection(() => {
-    const config = new KubeConfig();
-    config.loadFromString(text);
-    return config;
-  });
 }
 
 /** Although its type is a string, a field of the file can be missing or null. */

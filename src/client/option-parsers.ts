@@ -8,28 +8,28 @@ import { type ConfigName, RENDERED_PREFIX, toConfigName } from '../mco/machine-c
 
 const MAX_NAMES = 5;
 
-export function createParser(pattern: RegExp, problem: string): (value: string) => string {
+/** Accepts the values that pass the test of a pattern, or of a function. */
+export function createParser(rule: Pick<RegExp, 'test'>, problem: string): (value: string) => string {
   return (value) => {
-    if (!pattern.test(value)) throw new InvalidArgumentError(problem);
+    if (!rule.test(value)) throw new InvalidArgumentError(problem);
     return value;
   };
 }
 
-function toArgumentParser<T>(parse: (text: string) => T): (value: string) => T {
-  return (value) => {
-    try {
-      return parse(value);
-    } catch (error) {
-      throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
-    }
-  };
+/** For a flag that can be repeated. */
+export function collect(parse: (value: string) => string) {
+  return (value: string, others: readonly string[] = []): readonly string[] => [...others, parse(value)];
 }
 
 /** A supported version of OpenShift, such as `4.18` or `4.18.3`, without a leading `v`. */
-export const parseVersionOption = toArgumentParser((text) => {
-  parseOpenShiftVersion(text);
-  return text.replace(/^v/, '');
-});
+export function parseVersionOption(value: string): string {
+  try {
+    parseOpenShiftVersion(value);
+  } catch (error) {
+    throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
+  }
+  return value.replace(/^v/, '');
+}
 
 export function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
   return (value) => {
@@ -39,10 +39,7 @@ export function createNumberParser(min: number, max: number, problem: string): (
   };
 }
 
-export function parseHold(value: string): string {
-  if (isHold(value)) return value;
-  throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');
-}
+export const parseHold = createParser({ test: isHold }, 'Must be a duration of at most 720h, such as 0s, 30m or 24h.');
 
 /** 0 lets the system choose a free port. */
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');

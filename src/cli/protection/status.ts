@@ -231,5 +231,5 @@ function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
 }
 
 function toCell(value: string | number | null, isProblem = false): Cell {
-  return { text: toPrintableLine(String(value ?? NONE), 100), style: isProblem ? 'red' : undefined };
+  return { text: String(value ?? NONE), style: isProblem ? 'red' : undefined };
 }

@@ -4,6 +4,7 @@ import { type ConfigDifference, formatDifferences } from '../../client/config-di
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import {
+  collect,
   createNumberParser,
   createOutputOption,
   createParser,
@@ -59,11 +60,7 @@ export function createRestoreCommand(): Command {
       'machines of the control plane (default: from the install-config in the cluster)',
       parseReplicas,
     )
-    .option(
-      '--from <source>',
-      'file, directory, - for standard input, or node/NAME',
-      (value: string, others?: readonly string[]) => [...(others ?? []), parseSource(value)],
-    )
+    .option('--from <source>', 'file, directory, - for standard input, or node/NAME', collect(parseSource))
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
     .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
@@ -127,7 +124,7 @@ async function runRestore(
     from === undefined
       ? { configs: [findStarted(name, snapshot)], problems: [] }
       : await readSources(from, { api, snapshot, name, isConfirmed, signal });
-  for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
+  for (const problem of problems) output.printProgress(`skipped: ${problem}`, 0);
   return await restore(api, {
     configs,
     name,
@@ -135,7 +132,7 @@ async function runRestore(
     acceptContent,
     timeoutMs: timeout,
     controlPlaneReplicas,
-    onProgress: output.printStep,
+    onProgress: output.printProgress,
     signal,
   });
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isIP } from 'node:net';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
 import type { ServingCertificate } from '../../certificates/key-pair.ts';
@@ -16,6 +16,7 @@ import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 import { ListenError } from '../../serving/tls-server.ts';
 
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const parseIpAddress = createParser({ test: (value) => isIP(value) !== 0 }, 'Must be an IPv4 or IPv6 address.');
 const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
 interface ServeFlags extends ClusterFlags {
@@ -156,9 +157,4 @@ export function toServeError(error: unknown, flags: Pick<ServeFlags, 'tlsCertFil
     return new CliError(file === undefined ? message : `${flag} ${message}`, EXIT_CODE.usage, { cause: error });
   }
   return error instanceof ListenError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
-}
-
-function parseIpAddress(value: string): string {
-  if (isIP(value) === 0) throw new InvalidArgumentError('Must be an IPv4 or IPv6 address.');
-  return value;
 }

@@ -5,12 +5,11 @@ import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-clust
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { formatOrigins } from '../../../src/rendered-config/rendered-config.ts';
 import { ApiUnreachable } from '../../../src/kube/errors.ts';
-import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
 import { InProcessApi } from '../../support/in-process-api.ts';
 import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
-import { buildKubeconfig } from '../../support/kubeconfig.ts';
+import { buildKubeconfig, connectionFromKubeconfig } from '../../support/kubeconfig.ts';
 import type { ConfigName } from '../../../src/mco/machine-config.ts';
 
 const MEBIBYTE = 1024 * 1024;
