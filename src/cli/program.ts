@@ -65,7 +65,7 @@ function formatError(error: CliError, commands: CommandFormatter): string {
   const terminalWidth = getErrorWidth();
   if (terminalWidth === undefined && error.advice.length < 2) return `${commands.program}: ${error.describe(commands)}`;
   const width = terminalWidth ?? Number.POSITIVE_INFINITY;
-  const next = error.advice.flatMap((each) => formatNext({ width, hasColors: false, commands }, each));
+  const next = formatNext({ width, hasColors: false, commands }, ...error.advice);
   return [...wrapText(`${commands.program}: ${error.message}`, width), ...next].join('\n');
 }
 

@@ -225,7 +225,7 @@ function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
   if (state === 'PROTECTED' && advice === null) return [];
   const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
   const width = format.width - 2;
-  const next = [advice, wayOut].flatMap((item) => (item === null ? [] : formatNext({ ...format, width }, item)));
+  const next = formatNext({ ...format, width }, advice, wayOut);
   const [first, ...lines] = [...wrapText(text, width), ...next];
   return [first ?? '', ...lines.map((line) => `  ${line}`), ''];
 }

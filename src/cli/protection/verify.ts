@@ -137,8 +137,13 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
   const lines = facts.map(([subject, text]) =>
     wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
   );
-  const nextLines = [advice, wayOut].flatMap((item) => (item === null ? [] : formatNext(format, item)));
-  return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
+  return [
+    ...lines,
+    '',
+    ...wrapText(`${state}: ${explanation}.`, width),
+    ...formatNext(format, advice, wayOut),
+    '',
+  ].join('\n');
 }
 
 function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webhook }: RegisteredWebhook): string {

@@ -105,7 +105,7 @@ export async function readConfigsFromNode(
     const advice = advise('list the nodes', shell`oc get nodes`);
     throw fail(`node ${nodeName} does not exist, or the operator does not manage it`, advice);
   }
-  const wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
+  let wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
   // The daemon has updated a node of a pool that has completed a roll-out.
   const isUpdated = findPoolOfNode(node.labels, snapshot.pools).pool?.statusConfig !== undefined;
   const files = isUpdated ? [UPDATE_FILE, FIRST_BOOT_FILE] : [FIRST_BOOT_FILE, UPDATE_FILE];
@@ -113,13 +113,15 @@ export async function readConfigsFromNode(
   const configs: RenderedConfig[] = [];
   const failures = pod === undefined ? ['it has no pod of the machine-config-daemon'] : [];
   let isRead = pod !== undefined;
-  for (const file of files) {
-    if (pod === undefined) break;
-    const result = await readFile(api, pod, nodeName, file, signal);
-    const isWanted = (config: ConfigName) => wanted.includes(config) || (wanted.length === 0 && configs.length === 0);
+  for (const file of pod === undefined ? [] : files) {
+    const result = await readFile(api, String(pod), nodeName, file, signal);
     isRead &&= typeof result !== 'string';
-    if (typeof result === 'string') failures.push(result);
-    else if (isWanted(result.name) || result.name === configs[0]?.name) addCopy(configs, result);
+    if (typeof result === 'string') {
+      failures.push(result);
+      continue;
+    }
+    if (wanted.length === 0) wanted = [result.name];
+    if (wanted.includes(result.name)) addCopy(configs, result);
     else failures.push(`${file} contains ${result.name}`);
   }
   if (configs.length > 0) return configs;

@@ -157,7 +157,7 @@ function formatRestoreReport(format: ReportFormat, report: RestoreReport): strin
   const parts = report.configs.map((config) => formatConfig(format, config));
   const [style, conclusion] = formatConclusion(report);
   parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
-  parts.push(...report.advice.flatMap((advice) => formatNext(format, advice)));
+  parts.push(...formatNext(format, ...report.advice));
   return `${parts.join('\n')}\n`;
 }
 

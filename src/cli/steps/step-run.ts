@@ -1,4 +1,4 @@
-import { ClusterAccessError, hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
+import { hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
 import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
@@ -8,7 +8,7 @@ import { indent, type TextFormat } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { type ApiError, describeError } from '../../kube/errors.ts';
+import type { ApiError } from '../../kube/errors.ts';
 
 /*
  * The commands that write, `restore` and `uninstall`, are lists of steps, each derived from one state of the cluster.
@@ -179,10 +179,7 @@ export class StepRun {
       onAnswer: (answer) => {
         if (answer !== undefined) this.progress(`waiting ${answer.reason}`, answer.advice);
       },
-      onFailure: (error) => {
-        const cause = error instanceof ClusterAccessError ? `${error.message}: ${describeError(error.cause)}` : '';
-        this.progress(`${cause || describeError(error)}; retrying`);
-      },
+      onFailure: (error) => this.progress(`${(toCliError(error, this.api) as Error).message}; retrying`),
       signal: this.signal,
       sleep: this.options.sleep,
     });

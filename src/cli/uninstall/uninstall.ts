@@ -59,8 +59,7 @@ function formatReport(report: UninstallReport, format: ReportFormat): string {
   if (lines.length > 0) lines.push('');
   const [style, conclusion] = formatConclusion(report);
   lines.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
-  if (report.advice !== null) lines.push(...formatNext(format, report.advice));
-  return [...lines, ''].join('\n');
+  return [...lines, ...formatNext(format, report.advice), ''].join('\n');
 }
 
 function formatConclusion(report: UninstallReport): readonly [Style, string] {
