@@ -48,8 +48,14 @@ export async function accessCluster<T>(verb: Verb, path: string, signal: AbortSi
 }
 
 /** @throws ClusterAccessError, or the signal's reason; a 404 returns undefined */
-export async function readObject(api: KubeApi, path: string, verb: Verb = 'get', signal = NEVER_ABORTED) {
-  return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
+export async function readObject(
+  api: KubeApi,
+  path: string,
+  verb: Verb = 'get',
+  signal = NEVER_ABORTED,
+  accept?: string,
+) {
+  return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, accept, signal })));
 }
 
 /** Such as `v1.31.1`, or null if it is unknown. */

@@ -72,23 +72,20 @@ Examples:
     )
     .action(async (flags: CertsFlags) => {
       await makeCertificates(flags, new Date());
-      const [caFile, , certFile = '', keyFile = ''] = listFiles(flags.out);
+      const paths = CERTIFICATE_FILES.map((name) => path.join(flags.out, name));
+      const [caFile, , certFile = '', keyFile = ''] = paths;
       const output = new Output(command, {});
       const { width } = output.format;
       const files = shell`--tls-cert-file ${verbatim(certFile)} --tls-private-key-file ${verbatim(keyFile)}`;
       const serve = shell`machineconfig-guard serve ${files}`;
       const lines = [
-        ...wrapText(`Wrote ${joinWithAnd(listFiles(flags.out))}. The private keys have mode 0600.`, width),
+        ...wrapText(`Wrote ${joinWithAnd(paths)}. The private keys have mode 0600.`, width),
         ...wrapText(`Set the caBundle of the webhook configuration to the base64 encoding of ${caFile}.`, width),
         ...formatNext(output.format, advise('start the guard', serve)),
       ];
       output.print(`${lines.join('\n')}\n`);
     });
   return command;
-}
-
-function listFiles(directory: string): string[] {
-  return CERTIFICATE_FILES.map((name) => path.join(directory, name));
 }
 
 async function makeCertificates({ out, days, force, dns, ip }: CertsFlags, now: Date): Promise<void> {

@@ -1,5 +1,5 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
-import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
+import { orForbidden, readObject } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Mode, parseSettings } from '../../api/settings.ts';
 import {
@@ -13,7 +13,7 @@ import { formatFlagLabels } from '../../install/profiles.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { orUndefined } from '../../kube/errors.ts';
+import { ACCEPT_METADATA } from '../../kube/media-types.ts';
 import { AUTHORITY_SECRET_PATH, INSTALLED_NAME } from '../../api/paths.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
@@ -78,8 +78,6 @@ interface StoredObject {
   };
   readonly status?: { readonly readyReplicas?: number };
 }
-
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /** @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError */
 export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
@@ -149,9 +147,7 @@ function toLease(lease: StoredObject | undefined): LeaseEvidence | null {
 }
 
 async function readAuthorityFlags(api: KubeApi, signal: AbortSignal): Promise<string> {
-  const path = AUTHORITY_SECRET_PATH;
-  const secret = (await accessCluster('get', path, signal, () =>
-    orUndefined(api.json({ path, accept: METADATA, signal })),
-  )) as StoredObject | undefined;
+  const secret = (await readObject(api, AUTHORITY_SECRET_PATH, 'get', signal, ACCEPT_METADATA)) as
+    StoredObject | undefined;
   return formatFlagLabels(secret?.metadata?.labels);
 }

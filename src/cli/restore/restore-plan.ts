@@ -88,7 +88,7 @@ export interface WantedRestore {
   /** Without it, every write is a dry run. */
   readonly isConfirmed: boolean;
   /** Whether the content may differ from the hash in the name. */
-  readonly acceptContent: boolean;
+  readonly acceptContent?: boolean | undefined;
 }
 
 const MAX_REFERRERS = 3;
@@ -200,7 +200,7 @@ function findRejection(
     );
     return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
   }
-  return acceptContent ? undefined : explainMismatch(mismatch);
+  return acceptContent === true ? undefined : explainMismatch(mismatch);
 }
 
 /** A build of a missing config can never end, and the operator starts another one for the config of the pool. */

@@ -55,12 +55,6 @@ export interface ConfigReport extends PlanReport {
   readonly steps: readonly StepReport[];
 }
 
-/** The report of a restore, and why it ended early. */
-export interface RestoreOutcome {
-  readonly report: RestoreReport;
-  readonly failure: Error | undefined;
-}
-
 /**
  * A machine-config-daemon retries after at most 60 s and then waits 10 s until it is uncordoned. One that has just
  * started looks at its node only after 60 s (pkg/daemon/daemon.go).
@@ -80,7 +74,7 @@ const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND);
  * @returns the report, and why the run ended early
  * @throws ClusterAccessError, TimeoutError, before the first dry run
  */
-export async function restore(api: KubeApi, options: RestoreOptions): Promise<RestoreOutcome> {
+export async function restore(api: KubeApi, options: RestoreOptions) {
   return await new RestoreRun(api, options).run();
 }
 
@@ -89,7 +83,7 @@ class RestoreRun extends StepRun {
   /** As it was read last. */
   #state!: RestoreState;
 
-  async run(): Promise<RestoreOutcome> {
+  async run() {
     const state = await readWithRetries((limited) => this.#readState(limited), this.signal);
     const plans: RestorePlan[] = [];
     const failure = await this.finish(async () => {
@@ -115,7 +109,7 @@ class RestoreRun extends StepRun {
       const isDone = ['exists', 'restored'].includes(configs[index]?.outcome ?? '');
       return isDone && plan.next !== undefined ? [plan.next] : [];
     });
-    const report = {
+    const report: RestoreReport = {
       ...this.buildReport(failure),
       ok: failure === undefined && !isRejected,
       advice: [...problems, ...next],

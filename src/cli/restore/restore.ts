@@ -31,7 +31,7 @@ import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessOk } from '../steps/step-run.ts';
-import { type ConfigReport, restore, type RestoreOutcome, type RestoreReport } from './restore-run.ts';
+import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 
@@ -116,22 +116,22 @@ async function runRestore(
   givenName: ConfigName | undefined,
   flags: RestoreFlags,
   signal: AbortSignal,
-): Promise<RestoreOutcome> {
-  const { from, confirm: isConfirmed = false, acceptContent = false, timeout, controlPlaneReplicas } = flags;
+) {
+  const { from, confirm: isConfirmed = false } = flags;
   const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
   const name = givenName && resolveName(givenName, snapshot);
-  const { configs, problems } =
+  const onSkip = (problem: string): void => output.printProgress(`skipped: ${problem}`, 0);
+  const configs =
     from === undefined
-      ? { configs: [findStarted(name, snapshot)], problems: [] }
-      : await readSources(from, { api, snapshot, name, isConfirmed, signal });
-  for (const problem of problems) output.printProgress(`skipped: ${problem}`, 0);
+      ? [findStarted(name, snapshot)]
+      : await readSources(from, { api, snapshot, name, isConfirmed, onSkip, signal });
+  const { timeout: timeoutMs } = flags;
   return await restore(api, {
+    ...flags,
     configs,
     name,
     isConfirmed,
-    acceptContent,
-    timeoutMs: timeout,
-    controlPlaneReplicas,
+    timeoutMs,
     onProgress: output.printProgress,
     signal,
   });

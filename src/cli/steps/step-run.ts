@@ -5,7 +5,6 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
 import { indent, type TextFormat } from '../../client/output/text-format.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import type { ApiError } from '../../kube/errors.ts';
@@ -95,8 +94,6 @@ export class WriteDenied extends CliError {
   }
 }
 
-const MAX_DENIAL_LENGTH = 1_000;
-
 export class StepRun {
   readonly signal: AbortSignal;
   protected readonly api: KubeApi;
@@ -155,7 +152,7 @@ export class StepRun {
         if (isConflict(error) || isGone(write, error)) continue;
         this.#states.set(step, 'failed');
         if (!isDeniedByAdmission(cause)) throw error;
-        throw new WriteDenied(step, toPrintableLine((cause as ApiError).message, MAX_DENIAL_LENGTH));
+        throw new WriteDenied(step, (cause as ApiError).message);
       }
     }
   }

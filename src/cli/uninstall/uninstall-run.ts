@@ -48,8 +48,8 @@ export async function uninstall(api: KubeApi, options: UninstallOptions) {
   const run = new StepRun(api, { ...options, timeoutMs: TIMEOUT_MS });
   const objects = await readWithRetries((signal) => findInstalledObjects(api, signal), run.signal);
   const deletions = objects.map(createDeletionStep);
-  const reasons = createReasonSteps(objects);
-  const steps = [...[...reasons, ...deletions].map(({ step }) => step), DRY_RUN_STEP];
+  const writes = [...createReasonSteps(objects), ...deletions];
+  const steps = [...writes.map(({ step }) => step), DRY_RUN_STEP];
   let dryRun: UninstallReport['dryRun'] = null;
 
   const lookAtDryRun = async (signal: AbortSignal): Promise<Step | undefined> => {
@@ -68,7 +68,7 @@ export async function uninstall(api: KubeApi, options: UninstallOptions) {
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
     dryRun = null;
-    for (const { step, look } of [...reasons, ...deletions]) await run.take(step, (signal) => look(api, signal));
+    for (const { step, look } of writes) await run.take(step, (signal) => look(api, signal));
     await run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS);
   });
   const confirm = shell`machineconfig-guard uninstall --confirm`;
