@@ -13,8 +13,7 @@ import { formatFlagLabels } from '../../install/profiles.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { ACCEPT_METADATA } from '../../kube/media-types.ts';
-import { AUTHORITY_SECRET_PATH, INSTALLED_NAME } from '../../api/paths.ts';
+import { INSTALLED_NAME } from '../../api/paths.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export interface Evidence {
@@ -26,8 +25,6 @@ export interface Evidence {
   readonly floor: readonly PolicyBinding[] | undefined;
   readonly deployment: DeploymentEvidence | null | undefined;
   readonly lease: LeaseEvidence | null | undefined;
-  /** The flags of `render` on the Secret of the authority. Empty without the Secret. */
-  readonly authorityFlags: string | undefined;
 }
 
 /** A registration of the guard. Part of the JSON of `verify`. */
@@ -85,12 +82,11 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
   const guard = await readGuard(api, signal);
   const read = async (path: string): Promise<StoredObject | undefined> =>
     (await readObject(api, path, 'get', signal)) as StoredObject | undefined;
-  const [webhooks, floor, deployment, lease, authorityFlags] = await Promise.all([
+  const [webhooks, floor, deployment, lease] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
     orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME)).then(toDeployment)),
     orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME)).then(toLease)),
-    orForbidden(readAuthorityFlags(api, signal)),
   ]);
   return {
     readAt: new Date(),
@@ -100,7 +96,6 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
     floor: floor?.flat(),
     deployment,
     lease,
-    authorityFlags,
   };
 }
 
@@ -144,10 +139,4 @@ function toDeployment(deployment: StoredObject | undefined): DeploymentEvidence 
 function toLease(lease: StoredObject | undefined): LeaseEvidence | null {
   const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
   return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
-}
-
-async function readAuthorityFlags(api: KubeApi, signal: AbortSignal): Promise<string> {
-  const secret = (await readObject(api, AUTHORITY_SECRET_PATH, 'get', signal, ACCEPT_METADATA)) as
-    StoredObject | undefined;
-  return formatFlagLabels(secret?.metadata?.labels);
 }

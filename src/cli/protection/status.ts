@@ -71,7 +71,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_REASON_LENGTH = 400;
 const UNTESTED_NOTE = 'The states come from the objects of the clusters. Whether a guard answers was not tested.';
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
-const UNREAD = summarizeEvidence({ ...NOTHING, authorityFlags: undefined, readAt: new Date(0), mode: null });
+const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 

@@ -187,17 +187,13 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
   };
 }
 
-export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
-  const flags = {
-    'the webhook': webhooks?.[0]?.flags,
-    'the Deployment': deployment?.flags,
-    'the Secret machineconfig-guard-ca': authorityFlags,
-  };
-  const known = Object.entries(flags).filter(([, text]) => text);
+export function listWarnings({ webhooks, deployment }: Evidence, undatedPools: readonly string[]) {
+  const ofWebhook = webhooks?.[0]?.flags;
+  const ofDeployment = deployment?.flags;
   const warnings: string[] = [];
   // Only the Deployment depends on the number of nodes.
-  if (new Set(known.map(([, text]) => text?.replace(' --single-node', ''))).size > 1) {
-    const list = known.map((each) => each.join(' with ')).join(', ');
+  if (ofWebhook && ofDeployment && ofDeployment.replace(' --single-node', '') !== ofWebhook) {
+    const list = `the webhook with ${ofWebhook}, the Deployment with ${ofDeployment}`;
     warnings.push(`the objects of the guard were rendered with different flags: ${list}`);
   }
   if (undatedPools.length > 0) {

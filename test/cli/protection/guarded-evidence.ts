@@ -27,7 +27,6 @@ export const GUARDED: Evidence = {
   webhooks: [WEBHOOK],
   floor: [],
   deployment: { replicas: 2, readyReplicas: 2, flags: '' },
-  authorityFlags: '',
   lease: {
     holder: 'machineconfig-guard-7d9f8c6b5d-x2x4z_0b9a',
     renewedAt: '2026-11-23T07:59:40.000000Z',
