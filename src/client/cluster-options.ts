@@ -13,6 +13,11 @@ export interface ClusterFlags {
   readonly requestTimeout?: number;
 }
 
+/** Of a command that prints a report. */
+export interface ReportFlags extends ClusterFlags {
+  readonly output: string;
+}
+
 /**
  * Adds kubectl's flags for a cluster. {@link inheritClusterFlags} accepts them before the command, too. Without
  * `--namespace`, because the manifests have one namespace and all other objects have none.

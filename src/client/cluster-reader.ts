@@ -166,12 +166,17 @@ export async function readReferrers(api: KubeApi, signal: AbortSignal) {
 /** The installer stores its configuration here, and the etcd operator reads the same field. */
 const INSTALL_CONFIG_PATH = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
 
+interface StoredConfigMap {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
 /** Undefined if the cluster does not say it, or denies access. */
 export async function readControlPlaneSize(api: KubeApi, signal: AbortSignal): Promise<ControlPlaneSize | undefined> {
   try {
-    const configMap = await readObject(api, INSTALL_CONFIG_PATH, 'get', signal);
-    const { data } = configMap as { readonly data?: Readonly<Record<string, string>> };
-    const installConfig = parse(data?.['install-config'] ?? '') as Readonly<Record<string, { replicas?: unknown }>>;
+    const configMap = await readObject<StoredConfigMap>(api, INSTALL_CONFIG_PATH, 'get', signal);
+    const installConfig = parse(configMap?.data?.['install-config'] ?? '') as Readonly<
+      Record<string, { replicas?: unknown }>
+    >;
     const masters = installConfig['controlPlane']?.replicas;
     const arbiters = installConfig['arbiter']?.replicas;
     if (typeof masters !== 'number') return undefined;

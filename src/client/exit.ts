@@ -40,12 +40,12 @@ export class CliError extends Error {
   }
 }
 
-/** Ends a command with the given exit code after its report, which says why. Prints nothing more. */
+/** Ends a command after its report, which says why. Prints nothing more. */
 export class ReportedFailure extends Error {
   override readonly name = 'ReportedFailure';
   readonly exitCode: ExitCode;
 
-  constructor(exitCode: ExitCode) {
+  constructor(exitCode: ExitCode = EXIT_CODE.failure) {
     super(`the report explains exit code ${exitCode}`);
     this.exitCode = exitCode;
   }

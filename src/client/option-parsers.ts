@@ -60,7 +60,7 @@ const OUTPUT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   wide: 'wide prints more columns',
 };
 
-export function createOutputOption(formats: readonly string[]): Option {
+export function createOutputOption(formats: readonly string[] = ['text', 'json', 'yaml']): Option {
   const notes = formats.flatMap((format) => OUTPUT_DESCRIPTIONS[format] ?? []);
   return new Option('-o, --output <format>', ['output format', ...notes].join('; '))
     .choices(formats)

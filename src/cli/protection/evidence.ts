@@ -1,5 +1,5 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
-import { orForbidden, readObject } from '../../client/cluster-access.ts';
+import { orForbidden, readObject, type StoredList } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Mode, parseSettings } from '../../api/settings.ts';
 import {
@@ -80,8 +80,7 @@ interface StoredObject {
 export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);
-  const read = async (path: string): Promise<StoredObject | undefined> =>
-    (await readObject(api, path, 'get', signal)) as StoredObject | undefined;
+  const read = async (path: string) => await readObject<StoredObject>(api, path, 'get', signal);
   const [webhooks, floor, deployment, lease] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
@@ -104,8 +103,8 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
 }
 
 async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {
-  const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
-    { readonly items?: readonly V1ValidatingWebhookConfiguration[] | null } | undefined;
+  const path = WEBHOOK_CONFIGURATIONS_PATH;
+  const list = await readObject<StoredList<V1ValidatingWebhookConfiguration>>(api, path, 'list', signal);
   return (list?.items ?? []).flatMap((stored) =>
     (stored.webhooks ?? [])
       .filter(({ name }) => name === WEBHOOK_NAME)

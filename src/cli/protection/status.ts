@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
@@ -60,9 +60,8 @@ interface EvidenceSummary extends Protection {
   readonly lastDenial: NonNullable<NonNullable<StoredGuard['status']>['lastDenial']> | null;
 }
 
-interface StatusFlags extends ClusterFlags {
+interface StatusFlags extends ReportFlags {
   readonly contexts?: string;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** An administrator's machine and a VPN serve this many handshakes at once. */
@@ -83,7 +82,7 @@ export function createStatusCommand(): Command {
         .argParser(parseContexts)
         .conflicts('context'),
     )
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
@@ -119,7 +118,7 @@ Examples:
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));
       if (results.every(({ isDenied }) => isDenied)) throw new ReportedFailure(EXIT_CODE.clusterAccess);
-      if (!clusters.every(isComplete)) throw new ReportedFailure(EXIT_CODE.failure);
+      if (!clusters.every(isComplete)) throw new ReportedFailure();
     });
   return addClusterFlags(command);
 }

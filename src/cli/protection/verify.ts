@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { advise } from '../../client/output/advice.ts';
@@ -41,10 +41,9 @@ export interface VerifyReport extends Protection {
   readonly answer: DryRunAnswer | null;
 }
 
-interface VerifyFlags extends ClusterFlags {
+interface VerifyFlags extends ReportFlags {
   readonly wait?: boolean;
   readonly timeout: number;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 const MAX_LINE_LENGTH = 1_000;
@@ -58,7 +57,7 @@ export function createVerifyCommand(): Command {
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
     .option('--wait', 'wait until the guard protects')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '5m'))
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
@@ -89,7 +88,7 @@ Examples:
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
         const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
         output.printReport(report, formatReport(report, output.format));
-        if (!isComplete(report)) throw new ReportedFailure(EXIT_CODE.failure);
+        if (!isComplete(report)) throw new ReportedFailure();
       });
     });
   return addClusterFlags(command);

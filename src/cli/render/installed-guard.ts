@@ -75,10 +75,8 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
 /** Undefined without a guard. One object shows the flags if the other is missing. */
 export async function readInstalled(api: KubeApi) {
   const [deployment, webhook] = await Promise.all([
-    readObject(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME)) as Promise<V1Deployment | undefined>,
-    readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)) as Promise<
-      V1ValidatingWebhookConfiguration | undefined
-    >,
+    readObject<V1Deployment>(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME)),
+    readObject<V1ValidatingWebhookConfiguration>(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)),
   ]);
   if (deployment === undefined && webhook === undefined) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;
@@ -89,9 +87,12 @@ export async function readInstalled(api: KubeApi) {
   };
 }
 
+interface Infrastructure {
+  readonly status?: { readonly controlPlaneTopology?: string };
+}
+
 async function hasSingleNode(api: KubeApi): Promise<boolean> {
-  const infrastructure = (await orForbidden(readObject(api, INFRASTRUCTURE_PATH))) as
-    { readonly status?: { readonly controlPlaneTopology?: string } } | undefined;
+  const infrastructure = await orForbidden(readObject<Infrastructure>(api, INFRASTRUCTURE_PATH));
   return infrastructure?.status?.controlPlaneTopology === 'SingleReplica';
 }
 

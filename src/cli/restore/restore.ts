@@ -13,7 +13,7 @@ import {
   toDurationOption,
 } from '../../client/option-parsers.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -37,13 +37,12 @@ import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-
 
 const MAX_DIFFERENCES = 20;
 
-interface RestoreFlags extends ClusterFlags {
+interface RestoreFlags extends ReportFlags {
   readonly acceptContent?: boolean;
   readonly confirm?: boolean;
   readonly controlPlaneReplicas?: number;
   readonly from?: readonly string[];
   readonly timeout: number;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
@@ -62,7 +61,7 @@ export function createRestoreCommand(): Command {
     )
     .option('--from <source>', 'file, directory, - for standard input, or node/NAME', collect(parseSource))
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `

@@ -245,7 +245,7 @@ export function formatSteps(format: TextFormat, steps: readonly StepReport[]): s
 /** Ends a command after its report. The report says why, except for a defect of the program. */
 export function throwUnlessOk({ ok }: RunReport, failure: Error | undefined): void {
   if (failure !== undefined && !(failure instanceof CliError)) throw failure;
-  if (!ok) throw new ReportedFailure(failure?.exitCode ?? EXIT_CODE.failure);
+  if (!ok) throw new ReportedFailure(failure?.exitCode);
 }
 
 /** The object has changed since it was read, or exists already. */

@@ -1,4 +1,4 @@
-import { parsePath, readObject } from '../../client/cluster-access.ts';
+import { parsePath, readObject, type StoredList } from '../../client/cluster-access.ts';
 import { advise } from '../../client/output/advice.ts';
 import { toDeletion } from '../../client/write.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
@@ -50,8 +50,7 @@ export async function findInstalledObjects(api: KubeApi, signal: AbortSignal): P
   for (const [kind, collection] of Object.entries(COLLECTIONS)) {
     const path = `${collection}?labelSelector=${encodeURIComponent(selector)}`;
     // Undefined if the API server does not serve the kind.
-    const list = (await readObject(api, path, 'list', signal, ACCEPT_METADATA_LIST)) as
-      { readonly items?: readonly ApiObject[] | null } | undefined;
+    const list = await readObject<StoredList<ApiObject>>(api, path, 'list', signal, ACCEPT_METADATA_LIST);
     const namespace = parsePath(collection).namespace ?? null;
     for (const { metadata } of list?.items ?? []) {
       found.push({ kind, namespace, name: String(metadata?.name), uid: String(metadata?.uid) });
@@ -83,7 +82,7 @@ export function createReasonSteps(objects: readonly InstalledObject[]) {
 }
 
 async function readMetadata(api: KubeApi, path: string, signal: AbortSignal): Promise<ApiObject['metadata']> {
-  return ((await readObject(api, path, 'get', signal)) as ApiObject | undefined)?.metadata;
+  return (await readObject<ApiObject>(api, path, 'get', signal))?.metadata;
 }
 
 /** The step that deletes an object, as long as it has the labels of the guard. */

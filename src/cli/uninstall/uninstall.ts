@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
@@ -7,16 +7,15 @@ import { withStopSignal } from '../../client/signals.ts';
 import { formatSteps, throwUnlessOk } from '../steps/step-run.ts';
 import { uninstall, type UninstallReport } from './uninstall-run.ts';
 
-interface UninstallFlags extends ClusterFlags {
+interface UninstallFlags extends ReportFlags {
   readonly confirm?: boolean;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 export function createUninstallCommand(): Command {
   const command = new Command('uninstall')
     .description('List the objects of every installed profile, and delete them with --confirm.')
     .option('--confirm', 'delete the objects; without it, only list them')
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
