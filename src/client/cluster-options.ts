@@ -3,12 +3,11 @@ import type { KubeApi } from '../kube/api.ts';
 import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
+import type { RepeatedFlags } from './output/advice.ts';
 import { parseDurationOption } from './option-parsers.ts';
 
-export interface ClusterFlags {
+export interface ClusterFlags extends RepeatedFlags {
   readonly as?: string;
-  readonly context?: string;
-  readonly kubeconfig?: string;
   /** In milliseconds; 0 sets no limit. */
   readonly requestTimeout?: number;
 }

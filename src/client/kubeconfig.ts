@@ -27,9 +27,7 @@ export function loadConnection(options: RepeatedFlags & { readonly as?: string }
   return new KubeConnection(() => {
     const config = loadConfig(options, root);
     if (options.context !== undefined) config.setCurrentContext(options.context);
-    const { name } = config.getCurrentUser() ?? {};
-    const impersonate = options.as === undefined ? {} : { impersonateUser: options.as };
-    config.users = config.users.map((user) => (user.name === name ? { ...user, ...impersonate } : user));
+    if (options.as !== undefined) Object.assign(config.getCurrentUser() ?? {}, { impersonateUser: options.as });
     return config;
   });
 }

@@ -184,35 +184,34 @@ export function summarizeEvidence(evidence: Evidence): EvidenceSummary {
 
 export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
   const now = Date.parse(readAt);
-  const cells = clusters.map((entry) => createCells(entry, now));
-  const headers = Object.keys(cells[0] ?? {});
-  // Of a cluster that was not read, context and state are known.
-  const rows = clusters.map((entry, index) =>
-    Object.values(cells[index] ?? {}).slice(0, isRead(entry) ? undefined : 2),
-  );
+  const rows = clusters.map((entry) => createRow(entry, now));
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const [first, ...others] = clusters.filter(isRead);
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isUntested = clusters.some(({ protected: isProtected }) => isProtected);
   const note = isUntested && advice ? [...wrapText(UNTESTED_NOTE, format.width), ...formatNext(format, advice)] : [];
-  return `${[formatTable(format, headers, rows), ...details, ...note].join('\n').trimEnd()}\n`;
+  return `${[formatTable(format, HEADERS, rows), ...details, ...note].join('\n').trimEnd()}\n`;
 }
 
-function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {
+const HEADERS = ['CONTEXT', 'STATE', 'MODE', 'REPLICAS', 'CERTIFICATES', 'DANGLING', 'LAST DENIAL'];
+
+function createRow(entry: ClusterStatus, now: number): readonly Cell[] {
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
   const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
   const denialAge = lastDenial?.time === undefined ? null : formatAge(now - Date.parse(lastDenial.time));
-  return {
-    CONTEXT: toCell(entry.context),
-    STATE: toCell(entry.by === 'floor' ? `${entry.state} (floor)` : entry.state, !entry.protected),
-    MODE: toCell(entry.mode),
-    REPLICAS: unreadable.includes('deployment')
+  const state = entry.by === 'floor' ? `${entry.state} (floor)` : entry.state;
+  const known = [toCell(entry.context), toCell(state, !entry.protected)];
+  if (!isRead(entry)) return known;
+  return [
+    ...known,
+    toCell(entry.mode),
+    unreadable.includes('deployment')
       ? { text: '<unknown>' }
       : toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0)),
-    CERTIFICATES: toCell(certificates?.reason ?? null, certificates?.valid === false),
-    DANGLING: toCell(danglingCount, (danglingCount ?? 0) > 0),
-    'LAST DENIAL': toCell(denialAge),
-  };
+    toCell(certificates?.reason ?? null, certificates?.valid === false),
+    toCell(danglingCount, (danglingCount ?? 0) > 0),
+    toCell(denialAge),
+  ];
 }
 
 function isRead({ unreadable }: ClusterStatus): boolean {

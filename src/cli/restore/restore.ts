@@ -24,7 +24,7 @@ import {
   indent,
   type ReportFormat,
   type Style,
-  wrapText,
+  wrapParagraph,
 } from '../../client/output/text-format.ts';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
@@ -155,7 +155,7 @@ function resolveName(name: ConfigName, snapshot: ClusterSnapshot): ConfigName {
 function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   const [style, conclusion] = formatConclusion(report);
-  parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
+  parts.push(applyStyle(format, style, wrapParagraph(format, conclusion)));
   parts.push(...formatNext(format, ...report.advice));
   return `${parts.join('\n')}\n`;
 }

@@ -2,7 +2,13 @@ import { Command } from 'commander';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
+import {
+  applyStyle,
+  formatNext,
+  type ReportFormat,
+  type Style,
+  wrapParagraph,
+} from '../../client/output/text-format.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { formatSteps, throwUnlessOk } from '../steps/step-run.ts';
 import { uninstall, type UninstallReport } from './uninstall-run.ts';
@@ -57,7 +63,7 @@ function formatReport(report: UninstallReport, format: ReportFormat): string {
   const lines = formatSteps(format, report.steps);
   if (lines.length > 0) lines.push('');
   const [style, conclusion] = formatConclusion(report);
-  lines.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
+  lines.push(applyStyle(format, style, wrapParagraph(format, conclusion)));
   return [...lines, ...formatNext(format, report.advice), ''].join('\n');
 }
 
