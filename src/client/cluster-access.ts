@@ -64,12 +64,6 @@ export async function readObject<Stored>(
   return (await accessCluster(verb, path, signal, send)) as Stored | undefined;
 }
 
-/** Such as `v1.31.1`, or null if it is unknown. */
-export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
-  const server = await readObject<{ readonly gitVersion?: unknown }>(api, '/version');
-  return typeof server?.gitVersion === 'string' ? server.gitVersion : null;
-}
-
 export function isRetryableRead(error: unknown): boolean {
   if (!(error instanceof ClusterAccessError)) return isTimeout(error);
   return isRetryable(error.cause) && !needsCorrection(error.cause);

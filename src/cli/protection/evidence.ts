@@ -23,8 +23,8 @@ export interface Evidence {
   readonly mode: Mode | null;
   readonly webhooks: readonly RegisteredWebhook[] | undefined;
   readonly floor: readonly PolicyBinding[] | undefined;
-  readonly deployment: DeploymentEvidence | null | undefined;
-  readonly lease: LeaseEvidence | null | undefined;
+  readonly deployment: StoredObject | null | undefined;
+  readonly lease: StoredObject | null | undefined;
 }
 
 /** A registration of the guard. Part of the JSON of `verify`. */
@@ -50,20 +50,6 @@ export interface PolicyBinding {
   readonly actions: readonly string[];
 }
 
-interface DeploymentEvidence {
-  readonly replicas: number;
-  readonly readyReplicas: number;
-  /** Of `render`, as its labels record them. */
-  readonly flags: string;
-}
-
-interface LeaseEvidence {
-  readonly holder: string;
-  /** RFC 3339. */
-  readonly renewedAt: string;
-  readonly durationMs: number;
-}
-
 interface StoredObject {
   readonly metadata?: V1ValidatingWebhookConfiguration['metadata'];
   readonly spec?: {
@@ -80,12 +66,12 @@ interface StoredObject {
 export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);
-  const read = async (path: string) => await readObject<StoredObject>(api, path, 'get', signal);
+  const read = async (path: string) => (await readObject<StoredObject>(api, path, 'get', signal)) ?? null;
   const [webhooks, floor, deployment, lease] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
-    orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME)).then(toDeployment)),
-    orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME)).then(toLease)),
+    orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME))),
+    orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME))),
   ]);
   return {
     readAt: new Date(),
@@ -100,6 +86,11 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
 
 export function findCondition(guard: StoredGuard | null | undefined, type: string) {
   return guard?.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** Undefined if the user may not read it, or if no pod holds it. */
+export function findHeldLease(lease: Evidence['lease']): StoredObject['spec'] {
+  return lease?.spec?.holderIdentity ? lease.spec : undefined;
 }
 
 async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {
@@ -123,19 +114,8 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
 /** Empty also if the cluster does not serve policies. */
 async function readBinding(
   policy: string,
-  read: (path: string) => Promise<StoredObject | undefined>,
+  read: (path: string) => Promise<StoredObject | null>,
 ): Promise<readonly PolicyBinding[]> {
   const binding = await read(objectPath(POLICY_BINDINGS_PATH, policy));
-  return binding === undefined ? [] : [{ policy, actions: binding.spec?.validationActions ?? [] }];
-}
-
-function toDeployment(deployment: StoredObject | undefined): DeploymentEvidence | null {
-  if (deployment === undefined) return null;
-  const { metadata, spec: { replicas = 0 } = {}, status: { readyReplicas = 0 } = {} } = deployment;
-  return { replicas, readyReplicas, flags: formatFlagLabels(metadata?.labels) };
-}
-
-function toLease(lease: StoredObject | undefined): LeaseEvidence | null {
-  const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
-  return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
+  return binding === null ? [] : [{ policy, actions: binding.spec?.validationActions ?? [] }];
 }

@@ -10,7 +10,7 @@ import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
-import { type Evidence, findCondition, type PolicyBinding, readEvidence } from './evidence.ts';
+import { type Evidence, findCondition, findHeldLease, type PolicyBinding, readEvidence } from './evidence.ts';
 import { deriveProtection, isComplete, type Protection, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
 import type { Mode } from '../../api/settings.ts';
 import type { StoredGuard } from '../../client/guard-report.ts';
@@ -159,7 +159,8 @@ async function readEntry(flags: StatusFlags, context: string) {
 
 /** Of a cluster that was read. */
 export function summarizeEvidence(evidence: Evidence): EvidenceSummary {
-  const { guard, mode, floor, deployment, lease } = evidence;
+  const { guard, mode, floor, deployment } = evidence;
+  const holder = findHeldLease(evidence.lease);
   const status = guard?.status ?? {};
   const certificates = findCondition(guard, 'CertificatesValid');
   const { reason = '', message = '' } = certificates ?? {};
@@ -170,11 +171,11 @@ export function summarizeEvidence(evidence: Evidence): EvidenceSummary {
     mode,
     failurePolicy: evidence.webhooks?.[0]?.failurePolicy ?? null,
     floor: floor ?? null,
-    replicas: deployment?.replicas ?? null,
-    readyReplicas: deployment?.readyReplicas ?? null,
+    replicas: deployment?.spec?.replicas ?? null,
+    readyReplicas: deployment ? (deployment.status?.readyReplicas ?? 0) : null,
     // The identity is the name of the pod and a random part.
-    leader: lease?.holder.replace(/_.*$/, '') ?? null,
-    leaderRenewedAt: lease?.renewedAt ?? null,
+    leader: holder?.holderIdentity?.replace(/_.*$/, '') ?? null,
+    leaderRenewedAt: holder?.renewTime ?? null,
     certificates: certificates ? { valid: certificates.status === 'True', reason, message } : null,
     protectedConfigs: status.protectedConfigs ?? null,
     danglingCount: status.danglingCount ?? null,

@@ -14,6 +14,7 @@ import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
 import { type Evidence, type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
 import { deriveProtection, GUARD_UNTESTED, isComplete, type Protection, UNKNOWN } from './protection.ts';
+import { formatFlagLabels } from '../../install/profiles.ts';
 import type { Mode } from '../../api/settings.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
 
@@ -188,7 +189,7 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
 
 export function listWarnings({ webhooks, deployment }: Evidence, undatedPools: readonly string[]) {
   const ofWebhook = webhooks?.[0]?.flags;
-  const ofDeployment = deployment?.flags;
+  const ofDeployment = formatFlagLabels(deployment?.metadata?.labels);
   const warnings: string[] = [];
   // Only the Deployment depends on the number of nodes.
   if (ofWebhook && ofDeployment && ofDeployment.replace(' --single-node', '') !== ofWebhook) {

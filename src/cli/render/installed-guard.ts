@@ -1,6 +1,6 @@
 import type { V1Deployment, V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { type Authority, parseAuthority } from '../../certificates/authority.ts';
-import { orForbidden, readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
+import { orForbidden, readObject } from '../../client/cluster-access.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
@@ -28,12 +28,12 @@ const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluste
 const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
 
 export async function readVersion(api: KubeApi): Promise<number> {
-  const version = (await readKubernetesVersion(api)) ?? '';
+  const { gitVersion = '' } = (await readObject<{ readonly gitVersion?: string }>(api, '/version')) ?? {};
   try {
-    return parseKubernetesVersion(version);
+    return parseKubernetesVersion(gitVersion);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    const message = `the API server at ${api.address} has version ${JSON.stringify(version)}: ${error.message}`;
+    const message = `the API server at ${api.address} has version ${JSON.stringify(gitVersion)}: ${error.message}`;
     throw new CliError(message, EXIT_CODE.failure, { cause: error });
   }
 }

@@ -16,6 +16,7 @@ import {
   startHealthyCluster,
 } from '../inspected-cluster.ts';
 import { useTerminal } from '../terminal.ts';
+import { FLAG_LABEL_PREFIX } from '../../../src/install/profiles.ts';
 import { GUARDED, WEBHOOK } from './guarded-evidence.ts';
 import { INSTALLED_NAME } from '../../../src/api/paths.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
@@ -155,7 +156,11 @@ test.each<[string, Partial<Evidence>, string, string[], readonly RegExp[]]>([
   ['half of an overlay over a rendering', { webhooks: OVERLAID }, RENDERED, [], [HALF]],
   ['pools that nothing dates', {}, '', ['infra', 'worker'], [/^pools infra, worker without managedFields: /]],
 ])('with %s, warns as it should', (_case, changes, flags, undatedPools, warnings) => {
-  const deployment = { replicas: 1, readyReplicas: 1, flags };
+  const labels = flags.split(' ').map((flag) => {
+    const [name = '', value = 'true'] = flag.replace('--', FLAG_LABEL_PREFIX).split('=');
+    return [name, value];
+  });
+  const deployment = { metadata: { labels: Object.fromEntries(labels) as Record<string, string> } };
   const actual = listWarnings({ ...GUARDED, ...changes, deployment }, undatedPools);
   expect(actual).toEqual(warnings.map((warning) => expect.stringMatching(warning) as string));
 });
