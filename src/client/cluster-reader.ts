@@ -58,8 +58,11 @@ export async function readClusterSnapshot(
 ) {
   const query = labelSelector === undefined ? {} : { labelSelector };
   const known = earlier !== undefined && earlier.doubtful.size <= MAX_SINGLE_NODES ? earlier : undefined;
+  const isCertain = ({ referrer }: InspectedNode): boolean => known?.doubtful.has(referrer.name) === false;
   const allNodes =
-    known === undefined ? await listNodesWithStatus(api, signal, query) : await listDoubtful(api, signal, query, known);
+    known === undefined
+      ? await listNodesWithStatus(api, signal, query)
+      : [...known.snapshot.nodes.filter(isCertain), ...(await listByName(api, [...known.doubtful], signal, query))];
   const { skippedNodes, ...cluster } = await readPools(api, signal, allNodes);
   const imageMode = await readImageMode(api, signal);
   const all = await readConfigs(api, signal);
@@ -112,17 +115,6 @@ async function listNodesWithStatus(
   if (incomplete.length > MAX_SINGLE_NODES) return await listAll(api, WHOLE_NODES, parseInspectedNode, signal, query);
   const names = incomplete.map(({ referrer: { name } }) => name);
   return [...(groups.get(false) ?? []), ...(await listByName(api, names, signal, query))];
-}
-
-/** The nodes of an earlier snapshot, with the doubtful ones read again. */
-async function listDoubtful(
-  api: KubeApi,
-  signal: AbortSignal,
-  query: Readonly<Record<string, string>>,
-  { snapshot, doubtful }: EarlierSnapshot,
-): Promise<readonly InspectedNode[]> {
-  const others = snapshot.nodes.filter(({ referrer: { name } }) => !doubtful.has(name));
-  return [...others, ...(await listByName(api, [...doubtful], signal, query))];
 }
 
 async function listByName(
