@@ -27,7 +27,7 @@ export interface HoldOptions extends UseHistory {
 
 const UNREPORTED_HOLD_MS = 24 * 3_600_000;
 /** Kubernetes cuts the fractions of its times. */
-export const API_TIME_RESOLUTION_MS = 1_000;
+const API_TIME_RESOLUTION_MS = 1_000;
 
 /** What can hold a config. */
 export type Holders = Pick<ClusterState, 'pools' | 'unreportedNodes'>;

@@ -109,12 +109,10 @@ export function createPool(
   });
 }
 
-/** Installs a guard that holds configs for an hour, and changes the pool `worker` now. */
-export function holdUnusedConfigs(cluster: TestCluster): void {
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { holdSuperseded: '1h' } });
-  const time = new Date().toISOString();
-  const fieldsV1 = { 'f:spec': { 'f:configuration': { 'f:name': {} } } };
-  const managedFields = [{ manager: 'machine-config-controller', operation: 'Update', time, fieldsV1 }];
-  const conditions = [{ type: 'Updated', status: 'True', lastTransitionTime: time }];
-  cluster.patch('machineconfigpools', 'worker', { metadata: { managedFields }, status: { conditions } });
+/** Installs a guard whose status lists holds, each with its rest in milliseconds. */
+export function holdConfigs(cluster: TestCluster, rests: Readonly<Record<string, number>>): void {
+  const heldConfigs = Object.entries(rests).map(([name, rest]) => {
+    return { name, until: `${new Date(Date.now() + rest).toISOString().slice(0, -5)}Z` };
+  });
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { heldConfigs } });
 }

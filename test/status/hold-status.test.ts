@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import { findHold, type UseHistory } from '../../src/review/hold.ts';
+import type { UseHistory } from '../../src/review/hold.ts';
 import type { PoolReferrer } from '../../src/mco/referrer.ts';
 import type { Settings } from '../../src/api/settings.ts';
 import { indexOf } from '../support/reference-index.ts';
 import { describeHolds } from '../../src/status/hold-status.ts';
 import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 import type { ConfigIndex } from '../../src/references/config-index.ts';
-import { createFindLastUse } from '../../src/client/guard-report.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 const HOLD_MS = 2 * 3_600_000;
@@ -38,20 +37,12 @@ function describe() {
   return describeHolds({ configs, index, settings, now: NOW, history });
 }
 
-/** By the rule that needs no memory. */
-const BY_POOL_ALONE = ['13:30:01', '13:30:01', '13:45:01'];
-
-test.each<[string, unknown, Partial<PoolReferrer>, readonly (string | undefined)[]]>([
-  ['gives the holds of the guard', describe(), {}, [undefined, '13:00:01', '13:45:01']],
-  ['knows less than the guard without a status', undefined, {}, BY_POOL_ALONE],
-  ['ignores the status after a change of the pool', describe(), { version: '8' }, BY_POOL_ALONE],
-  ['ignores the status if it does not list all holds', { ...describe(), heldCount: 3 }, {}, BY_POOL_ALONE],
-  ['ignores the status of another hold', { ...describe(), holdSuperseded: '1h' }, {}, BY_POOL_ALONE],
-])('a client that reads the status %s', (_case, status, change, expected) => {
-  const findLastUse = createFindLastUse(status, HOLD_MS);
-  const options = { holdMs: HOLD_MS, now: NOW, createdAt: history.createdAt, findLastUse };
-  const holds = [OLD, NAMED, CREATED].map((name) =>
-    findHold(toConfig(name), { pools: [{ ...POOL, ...change }], unreportedNodes: [] }, options),
-  );
-  expect(holds.map((hold) => hold?.until.toISOString().slice(11, 19))).toEqual(expected);
+test('lists the holds of the guard, the longest first, and what it has seen of the pools', () => {
+  const { heldConfigs, ...others } = describe();
+  expect(heldConfigs?.map(({ name, pool, until }) => [name, pool, until])).toEqual([
+    [CREATED, 'worker', '2026-11-20T13:45:01Z'],
+    [NAMED, 'worker', '2026-11-20T13:00:01Z'],
+  ]);
+  const watchedPools = [{ name: 'worker', resourceVersion: '7', since: '2026-11-20T00:30:00Z' }];
+  expect(others).toEqual({ holdSuperseded: '2h', heldCount: 2, watchedPools });
 });

@@ -1,11 +1,10 @@
 import { groupBy } from '../../common/group-by.ts';
-import { findUsedConfigs, isPool, isUnreportedNode, type ReferrerKind } from '../../mco/referrer.ts';
+import { findUsedConfigs, isUnreportedNode, type ReferrerKind } from '../../mco/referrer.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
-import { readHold } from '../../client/guard-report.ts';
-import { findHolds } from '../../review/hold.ts';
+import { readHolds } from '../../client/guard-report.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/option-parsers.ts';
 import { type ConfigName, isRenderedConfig, parsePoolName } from '../../mco/machine-config.ts';
@@ -40,7 +39,7 @@ export interface ConfigReport {
   readonly used: boolean;
   /** Whether its allow-deletion annotation has a reason. */
   readonly overridden: boolean;
-  /** Until when an installed guard denies the deletion although nothing uses it. RFC 3339. Null if it does not. */
+  /** Until when the guard denies the deletion although nothing uses it, as its status says. RFC 3339. */
   readonly heldUntil: string | null;
   readonly usedBy: readonly ReferenceEntry[];
   /** The existing config with the nearest name to a missing one. */
@@ -67,16 +66,13 @@ type ClusterReferences = Awaited<ReturnType<typeof readReferences>>;
 /** @throws CliError if a name is ambiguous, ClusterAccessError, TimeoutError */
 export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
   const references = await readWithRetries((signal) => readReferences(api, signal));
-  const { configs, referrers, pools, at, hold, problems } = references;
+  const { configs, referrers, pools, at, holds, problems } = references;
   // There can be 50,000 nodes, or thousands of pools with a config each.
   const namings = referrers.flatMap((referrer) =>
     [...new Set(referrer.references.map((reference) => reference.config))].map((config) => ({ config, referrer })),
   );
   const namingsByConfig = groupBy(namings, ({ config }) => config);
   const names = selectNames(selection, references);
-  const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
-  const holders = { pools: referrers.filter(isPool), unreportedNodes: referrers.filter(isUnreportedNode) };
-  const holds = findHolds(references.unused, holders, { ...hold, now: at, createdAt });
   const findNearest = createNearestFinder(configs.keys());
   const reasons = new Map(problems.map((problem) => [problem.config, problem.recoverableReason]));
   const reports = names.map((name): ConfigReport => {
@@ -86,6 +82,8 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
       return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
     });
     const config = configs.get(name);
+    const until = holds.get(name);
+    const isHeld = until !== undefined && until > at && config !== undefined && strong.total === 0;
     return {
       name,
       exists: config !== undefined,
@@ -95,7 +93,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
       createdAt: config?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
       overridden: config?.isOverridden === true && isRenderedConfig(name),
-      heldUntil: holds.get(name)?.until.toISOString() ?? null,
+      heldUntil: isHeld ? until.toISOString() : null,
       usedBy,
       suggestion: config === undefined ? (findNearest(name) ?? null) : null,
       recoverableReason: reasons.get(name) ?? null,
@@ -118,7 +116,7 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   const before = new Set((await readConfigs(api, signal)).map(({ name }) => name));
   const { referrers, nodes, pools, at } = await readReferrers(api, signal);
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
-  const hold = await readHold(api, signal);
+  const holds = await readHolds(api, signal);
   const used = findUsedConfigs(referrers);
   const unused = [...configs.values()]
     .filter(({ name }) => before.has(name) && isRenderedConfig(name) && !used.has(name))
@@ -126,7 +124,7 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   // A config that is being deleted exists, as far as references are concerned.
   const snapshot = { nodes, pools, configs: new Set(configs.keys()), terminatingConfigs: new Set<ConfigName>() };
   const { problems } = diagnose(snapshot, { now: at });
-  return { configs, referrers, pools, at, hold, used, unused, problems };
+  return { configs, referrers, pools, at, holds, used, unused, problems };
 }
 
 function selectNames(selection: Selection, references: ClusterReferences): readonly ConfigName[] {

@@ -8,7 +8,7 @@ import {
   createConfig,
   createNode,
   GONE,
-  holdUnusedConfigs,
+  holdConfigs,
   type InspectedCluster,
   NEW,
   OLD,
@@ -48,11 +48,14 @@ test('for a config in use, prints the referrers and exits with 0', async () => {
   expect(await run('who-uses', name, `mc/${NEW}`)).toEqual({ exitCode: 0, stdout, stderr: '' });
 });
 
+const HOUR_MS = 3_600_000;
+
 test.each([
   ['a missing config', TYPO, NEW, 1, `No object uses this exact name. Closest existing name: ${NEW}. 1 node has not`],
   ['a source config', '99-worker-ssh', NEW, 1, 'is a source config, merged by pool worker. It is not a rendered con'],
   ['another source config', '99-other', NEW, 1, '99-other is not in use. It is not a rendered config, so the guard'],
   ['a missing config', TYPO, TYPO, 0, "It is still named by 1 node. No pool's spec names it, so nothing renders it"],
+  ['a config that is in use again', NEW, NEW, 0, 'is in use by 1 node and 1 pool. KIND NAME'],
   ['an unused config', OLD, NEW, 1, 'guard holds it until 20TIMEZ. Informational references of 1 node do not keep it.'],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
@@ -61,7 +64,7 @@ test.each([
   const configuration = { name: NEW, source: [{ name: '00-worker' }, { name: '99-worker-ssh' }] };
   cluster.patch('machineconfigpools', 'worker', { spec: { configuration } });
   createNode(cluster, 'new', {});
-  holdUnusedConfigs(cluster);
+  holdConfigs(cluster, { [OLD]: HOUR_MS, [NEW]: HOUR_MS });
   // The local clock is a day ahead of that of the API server.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
   onTestFinished(() => void vi.useRealTimers());
@@ -154,7 +157,7 @@ test('without a name, lists every rendered config, the missing ones first', asyn
 test('--unused lists the oldest configs first, with their full names and holds', async () => {
   const inspected = await startHealthyCluster();
   const { cluster } = inspected;
-  holdUnusedConfigs(cluster);
+  holdConfigs(cluster, { [OLD]: HOUR_MS, [OTHER_POOL]: -1_000 });
   createAgedConfig(cluster, OTHER_POOL, 7_200_000);
   useTerminal(100);
   const { rows, text } = await list(inspected, '--unused');

@@ -56,6 +56,10 @@ test('who-uses --unused and the status know the holds of the guard', async () =>
   const owned = await cluster.config({ name: unique('rendered-by-hand'), owner });
   const free = await cluster.config({ name: renderedName('no-such-pool') });
   const { kubeconfig } = controlPlane.apiServer;
+  await cluster.awaitStatus((status) => {
+    const { heldConfigs } = status as Partial<HoldStatus>;
+    return [first, owned].every((config) => heldConfigs?.some(({ name }) => name === config) === true);
+  });
 
   const json = await runProgramOk('who-uses', '--unused', '-o', 'json', '--kubeconfig', kubeconfig);
 
@@ -67,9 +71,5 @@ test('who-uses --unused and the status know the holds of the guard', async () =>
   }
   const names = await runProgramOk('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
   expect([free, first, owned].filter((config) => names.includes(`/${config}\n`))).toEqual([free]);
-  await cluster.awaitStatus((status) => {
-    const { heldConfigs } = status as Partial<HoldStatus>;
-    return heldConfigs?.some(({ name }) => name === first) === true;
-  });
   expect(await kubectlOk(controlPlane, ['get', 'mcguard', '-o', 'wide'])).toMatch(/HOLD +HELD +VERSION[^]* 1h +\d+ /);
 });
