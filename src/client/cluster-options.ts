@@ -39,11 +39,11 @@ export function addConnectionFlags(command: Command): Command {
 export function inheritClusterFlags(root: Command, command: Command): void {
   for (const option of root.options) {
     const name = option.attributeName();
+    const value: unknown = root.getOptionValue(name);
+    if (value === undefined) continue;
     const isOwn = command.options.some((own) => own.attributeName() === name);
-    if (root.getOptionValueSource(name) !== 'cli') continue;
     if (!isOwn) throw new CliError(`${command.name()} has no flag ${option.long}; drop it`, EXIT_CODE.usage);
-    if (command.getOptionValueSource(name) === 'cli') continue;
-    command.setOptionValueWithSource(name, root.getOptionValue(name), 'cli');
+    command.setOptionValueWithSource(name, command.getOptionValue(name) ?? value, 'cli');
   }
 }
 
