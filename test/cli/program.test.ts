@@ -9,7 +9,7 @@ import { advise } from '../../src/client/output/advice.ts';
 import { shell } from '../../src/diagnosis/shell-command.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
-import { listCommands, runProgram, usageError } from './run-program.ts';
+import { listCommands, runProgram } from './run-program.ts';
 import { useTerminal } from './terminal.ts';
 
 function report(error: unknown, debug = ''): [exitCode: number, stderr: string] {
@@ -92,10 +92,10 @@ test('the help of every command lists flags in alphabetical order, known exit co
   }
 });
 
-test('help prints the help of the program or a command, and rejects unknown ones', async () => {
+test('help prints the help of the program or a command, and fails for an unknown one', async () => {
   const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
-  expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
-  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek'"));
+  for (const args of [[], ['help', 'chek']])
+    expect(await runProgram(args)).toEqual({ exitCode: 2, stdout: '', stderr: usage });
   for (const names of [[], ['check'], ['restore']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);
