@@ -19,6 +19,9 @@ export interface Condition {
   readonly since: Date | undefined;
 }
 
+const DESIRED_IMAGE = 'desiredImage';
+const CURRENT_IMAGE = 'currentImage';
+
 /** The field managers of the operator. Writes of others are no progress of a roll-out. */
 const OPERATOR_MANAGERS: ReadonlySet<string> = new Set(['machine-config-controller', 'machine-config-daemon']);
 
@@ -47,6 +50,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     desiredConfigWrite: findAnnotationWrite(node, 'desiredConfig'),
     drain: isDraining ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
     cordon: isCordoned ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
+    isLayered: [DESIRED_IMAGE, CURRENT_IMAGE].some((key) => readAnnotation(node, key) !== ''),
     readiness,
   };
 }
@@ -98,6 +102,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     machineCount: Number(status['machineCount']) || 0,
     updatedMachineCount: Number(status['updatedMachineCount']) || 0,
     degradedMachineCount: Number(status['degradedMachineCount']) || 0,
+    unavailableMachineCount: Number(status['unavailableMachineCount']) || 0,
     movedAt: findLatest([
       findOperatorWrite(pool, ['f:spec', 'f:configuration']),
       findOperatorWrite(pool, ['f:status'], 'status'),
@@ -113,14 +118,15 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
 /** @throws MalformedObject if a reference cannot be read */
 export function parseInspectedBuild(build: ApiObject): InspectedBuild {
   const { machineOSConfig } = (build.spec ?? {}) as { readonly machineOSConfig?: { readonly name?: unknown } };
-  const failure = parseConditions(build).find(
-    ({ type, status }) => (type === 'Failed' || type === 'Interrupted') && status === 'True',
-  );
+  const conditions = parseConditions(build).filter(({ status }) => status === 'True');
+  const failure = conditions.find(({ type }) => type === 'Failed' || type === 'Interrupted');
   const osConfig = machineOSConfig?.name;
   return {
     referrer: BUILDS.parse(build),
     osConfig: typeof osConfig === 'string' ? osConfig : undefined,
     failure: failure && (failure.message || failure.reason || failure.type),
+    isSuccessful: conditions.some(({ type }) => type === 'Succeeded'),
+    createdAt: parseTime(build.metadata?.creationTimestamp),
   };
 }
 

@@ -126,10 +126,16 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   NotInPool: {
     summary: () => 'in no pool',
     sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} in no pool: no node selector accepts its labels`,
-    repairs: ({ referrer: { name }, pool, labels }) => {
+    repairs: ({ referrer: { name }, pool, isOfControlPlane, labels }) => {
+      if (pool === undefined) {
+        return [{ name: 'assignPool', text: `change the labels of node ${name} so that a pool selects it` }];
+      }
+      if (isOfControlPlane) {
+        const text = `only if node ${name} is a machine of the control plane: give it the label of pool ${pool}`;
+        return [{ ...labelNode('assignPool', text, name, labels), alternative: true }];
+      }
       const text = `node ${name} is in no pool: give it the labels of pool ${pool}, or change the pool's selector`;
-      if (pool !== undefined) return [labelNode('assignPool', text, name, labels)];
-      return [{ name: 'assignPool', text: `change the labels of node ${name} so that a pool selects it` }];
+      return [labelNode('assignPool', text, name, labels)];
     },
   },
 
@@ -157,20 +163,54 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: () => 'cordoned',
     sentence: ({ by, since }, names, isPlural) =>
       `${names} ${be(isPlural)} cordoned${sinceText(since)}${by === undefined ? '' : ` by ${by}`}`,
-    repairs: ({ referrer }) => [uncordon(referrer.name)],
+    repairs: ({ referrer: { name }, by, isByProgram }) => {
+      if (!isByProgram) return [uncordon(name)];
+      const text = `uncordon the node, once ${by} has finished with it`;
+      return [{ ...uncordon(name), text, alternative: true }];
+    },
+  },
+
+  NodeUnavailable: {
+    summary: (_field, { condition }) => condition,
+    sentence: ({ condition, since, evidence }, names, isPlural) =>
+      `${names} ${have(isPlural)} the condition ${condition}${sinceText(since)} ("${evidence}")`,
+    repairs: ({ referrer: { name }, condition }) => {
+      const remedy = condition === 'DiskPressure' ? 'free space on the disk' : 'repair the network';
+      return [{ name: 'endPressure', text: `${remedy} of node ${name}. The operator then updates it` }];
+    },
+    isRepairedWhileWaiting: true,
+  },
+
+  UpdateStalled: {
+    summary: () => 'stalled',
+    sentence: ({ config, state }, names, isPlural) =>
+      `${names} ${isPlural ? 'do' : 'does'} not finish the update to ${formatName(config)} (state "${state}")`,
+    repairs: ({ referrer: { name } }) => {
+      const text = `see whether the machine-config-daemon of node ${name} runs, and read its log`;
+      const pods = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=machine-config-daemon`;
+      const command = shell`${pods} --field-selector=spec.nodeName=${name}`;
+      return [{ name: 'readLog', text, command, isOneAtATime: true }];
+    },
   },
 
   DrainBlocked: {
     summary: () => 'drain blocked',
     sentence: ({ since }, names) =>
       `the drain of ${names} does not end${since ? `; it began at ${toSeconds(since)}` : ''}`,
-    more: ({ budgets }) =>
-      budgets.map(
+    more: ({ obstacles: { budgets, endingPods } }) => [
+      ...budgets.map(
         ({ namespace, name, pods }) =>
           `PodDisruptionBudget ${namespace}/${name} allows no disruption of pod ${joinFirst(pods, MAX_NAMED)}`,
       ),
+      endingPods.length === 0 ? '' : `Pod ${joinFirst(endingPods, MAX_NAMED)} was evicted, and does not end`,
+    ],
     avoid: () => 'Do not delete the pods or the budget before its owner agrees: the workload can fail',
-    repairs: ({ budgets }) => {
+    repairs: ({ referrer, obstacles: { budgets, endingPods } }) => {
+      if (budgets.length === 0 && endingPods.length > 0) {
+        const text = `see why the evicted pods of node ${referrer.name} do not end, such as a finalizer or a volume`;
+        const command = shell`oc get pods -A --field-selector=spec.nodeName=${referrer.name}`;
+        return [{ name: 'allowDisruption', text, command }];
+      }
       if (budgets.length === 0) {
         const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
         return [{ name: 'allowDisruption', text, command: shell`oc get poddisruptionbudget -A` }];
@@ -256,7 +296,13 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ config, updatedMachineCount, machineCount }, names) =>
       `the roll-out of ${formatName(config)} in ${names} does not move: ` +
       `${updatedMachineCount} of ${machineCount} machines are updated`,
-    repairs: () => [readOperatorLog('machine-config-controller')],
+    more: ({ build }) => [build === undefined ? '' : `MachineOSBuild ${formatName(build)} has not ended`],
+    repairs: ({ build, deployment }) => {
+      if (build === undefined) return [readOperatorLog(deployment)];
+      const text = `see why the pods of build ${build} do not end`;
+      const command = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l ${MCO_GROUP}/machine-os-build=${build}`;
+      return [{ name: 'readLog', text, command }];
+    },
   },
 
   PoolDegraded: {
@@ -296,7 +342,18 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: () => 'image build failed',
     sentence: ({ build, evidence }, names) =>
       `the OS image of ${names} was not built: MachineOSBuild ${build} failed ("${evidence}")`,
-    repairs: ({ osConfig }) => {
+    more: ({ replacedBy }) => [
+      replacedBy === undefined
+        ? ''
+        : `Build ${replacedBy} of the same config has succeeded, and the failed one hides it`,
+    ],
+    repairs: ({ build, osConfig, replacedBy }) => {
+      if (replacedBy !== undefined) {
+        const command = shell`oc delete machineosbuild ${build}`;
+        return [
+          { name: 'deleteBuild', text: `delete the failed build. The pool then gets image ${replacedBy}`, command },
+        ];
+      }
       const text = `correct the cause, and then build the image of MachineOSConfig ${osConfig} again`;
       const command = shell`oc annotate machineosconfig ${osConfig} --overwrite ${MCO_GROUP}/rebuild=`;
       return [{ name: 'rebuild', text, command }];

@@ -1,4 +1,4 @@
-import type { BlockingBudget, StoppedOperator } from './cluster-snapshot.ts';
+import type { DrainObstacles, StoppedOperator } from './cluster-snapshot.ts';
 import type { DiskDifference } from './daemon-reason.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import type { NodeReferrer, PoolReferrer, Referrer } from '../mco/referrer.ts';
@@ -100,6 +100,8 @@ export interface NotInPool extends NodeFields {
   readonly code: 'NotInPool';
   /** The pool whose config the node names, or else `worker`, if its selector can be met by labels. */
   readonly pool: string | undefined;
+  /** Its label makes a machine a part of the control plane, and any node can name a config of the pool. */
+  readonly isOfControlPlane: boolean;
   /** Arguments of `oc label` with which that pool selects the node. */
   readonly labels: readonly string[];
 }
@@ -119,14 +121,31 @@ export interface NodeCordoned extends NodeFields {
   readonly code: 'NodeCordoned';
   /** The field manager that cordoned the node, such as `kubectl-cordon`. */
   readonly by: string | undefined;
+  /** Whether that is a program of its own, such as one that maintains machines, and no person. */
+  readonly isByProgram: boolean;
   readonly since: Date | undefined;
+}
+
+/** The operator counts the node as unavailable, although it is ready and not cordoned. */
+export interface NodeUnavailable extends NodeFields {
+  readonly code: 'NodeUnavailable';
+  /** Such as `DiskPressure`. */
+  readonly condition: string;
+  readonly since: Date | undefined;
+}
+
+/** The daemon has an update to make, and has reported nothing for an hour. */
+export interface UpdateStalled extends NodeFields {
+  readonly code: 'UpdateStalled';
+  readonly config: ConfigName;
+  /** As the daemon has reported it, such as `Working`. */
+  readonly state: string;
 }
 
 export interface DrainBlocked extends NodeFields {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
-  /** Empty if they could not be read. */
-  readonly budgets: readonly BlockingBudget[];
+  readonly obstacles: DrainObstacles;
 }
 
 export interface DesiredOutdated extends NodeFields {
@@ -189,6 +208,10 @@ export interface RolloutStalled extends PoolFields {
   readonly config: ConfigName;
   readonly updatedMachineCount: number;
   readonly machineCount: number;
+  /** The part of the operator that has to act next. */
+  readonly deployment: string;
+  /** The build of the OS image that has not ended. */
+  readonly build: string | undefined;
 }
 
 export interface PoolDegraded extends PoolFields {
@@ -210,6 +233,8 @@ export interface BuildFailed extends PoolFields {
   readonly code: 'BuildFailed';
   readonly build: string;
   readonly osConfig: string;
+  /** A successful build of the same config, which the operator does not see beside the failed one. */
+  readonly replacedBy: string | undefined;
 }
 
 /** No build of the pool's config exists, and the MachineOSConfig names another build, which the operator waits for. */
@@ -250,6 +275,7 @@ export type Cause =
   | NodeCordoned
   | NodeDegraded
   | NodeNotReady
+  | NodeUnavailable
   | NotInPool
   | NotReported
   | OperatorStopped
@@ -264,7 +290,8 @@ export type Cause =
   | SpecEmpty
   | StatusEmpty
   | TooFewNodes
-  | Unreconcilable;
+  | Unreconcilable
+  | UpdateStalled;
 
 export type CauseCode = Cause['code'];
 

@@ -1,6 +1,14 @@
 import { toSeconds } from '../common/duration.ts';
 import { countNoun, joinFirst, joinWithAnd } from '../common/printable-text.ts';
-import { canWait, cannotWait, type Cause, type OperatorStopped, type PoolsMissing, type TooFewNodes } from './cause.ts';
+import {
+  canWait,
+  cannotWait,
+  type Cause,
+  type OperatorStopped,
+  type PoolsMissing,
+  type TooFewNodes,
+  type Waiting,
+} from './cause.ts';
 import { type Cluster, isStalled } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
@@ -21,15 +29,19 @@ export function findClusterCauses(cluster: Cluster): readonly Cause[] {
 function findTooFewNodes(cluster: Cluster): readonly TooFewNodes[] {
   const evidence = describeTooFewNodes(cluster);
   if (evidence === undefined) return [];
+  return [{ code: 'TooFewNodes', evidence, waiting: judgeJoining(cluster) }];
+}
+
+function judgeJoining(cluster: Cluster): Waiting {
   const old = (cluster.pendingRequests ?? []).filter(({ createdAt }) =>
     isStalled(new Date(createdAt ?? Number.NaN), cluster),
   );
   const names = old.map(({ name }) => name);
-  const waiting =
-    old.length === 0
-      ? canWait('More machines can join')
-      : cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
-  return [{ code: 'TooFewNodes', evidence, waiting }];
+  if (old.length > 0) return cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
+  const isOfInstall = cluster.minNodes === undefined && cluster.nodes.length > 0;
+  return isOfInstall && !cluster.hasBootstrapHost
+    ? cannotWait('The install is over, so no machine joins before somebody adds one')
+    : canWait('More machines can join');
 }
 
 function describeTooFewNodes(cluster: Cluster): string | undefined {

@@ -38,6 +38,8 @@ export interface InspectedNode {
   readonly drain?: { readonly since: Date | undefined } | undefined;
   /** Present if the node is unschedulable. The write is undefined if `managedFields` does not tell. */
   readonly cordon?: { readonly write: ManagedWrite | undefined } | undefined;
+  /** Whether the node has, or is to get, the OS image of a pool in image mode. */
+  readonly isLayered?: boolean;
   /** Undefined if the node has no condition `Ready`. */
   readonly readiness?: NodeReadiness | undefined;
 }
@@ -65,6 +67,8 @@ export interface InspectedPool {
   readonly machineCount: number;
   readonly updatedMachineCount: number;
   readonly degradedMachineCount: number;
+  /** Of the machines that the operator counts as unavailable, so that it starts no other update. */
+  readonly unavailableMachineCount: number;
   /** When the operator last wrote the pool, or a condition about its roll-out changed. */
   readonly movedAt: Date | undefined;
   /** Those that are True, by type. The operator combines several, such as RenderDegraded, in Degraded. */
@@ -79,6 +83,8 @@ export interface InspectedBuild {
   readonly osConfig: string | undefined;
   /** The message of the condition `Failed` or `Interrupted`. Undefined unless one of them is True. */
   readonly failure: string | undefined;
+  readonly isSuccessful: boolean;
+  readonly createdAt: Date | undefined;
 }
 
 /** A MachineOSConfig: it puts a pool into image mode. */
@@ -119,6 +125,20 @@ export interface BlockingBudget {
   readonly pods: readonly string[];
 }
 
+/** What holds back the drain of a node. Both lists are empty if they could not be read. */
+export interface DrainObstacles {
+  readonly budgets: readonly BlockingBudget[];
+  /** The evicted pods that have not ended, as NAMESPACE/NAME. */
+  readonly endingPods: readonly string[];
+}
+
+/** A condition other than `Ready` for which the operator counts a node as unavailable. */
+export interface NodePressure {
+  readonly type: string;
+  readonly message: string;
+  readonly since: Date | undefined;
+}
+
 /** The configs are listed last: a missing config did not exist after the references were read. */
 export interface ClusterSnapshot {
   readonly nodes: readonly InspectedNode[];
@@ -138,8 +158,10 @@ export interface ClusterSnapshot {
   /** The resources that the user may not read, such as `machineosbuilds`. Nothing is known about them. */
   readonly unreadable?: readonly string[];
   readonly stoppedOperators?: readonly StoppedOperator[];
-  /** Those that block the drain of a node, by its name. Without an entry, they were not read. */
-  readonly blockingBudgets?: ReadonlyMap<string, readonly BlockingBudget[]>;
+  /** By the name of the node. Without an entry, they were not read. */
+  readonly drainObstacles?: ReadonlyMap<string, DrainObstacles>;
+  /** By the name of the node. */
+  readonly pressures?: ReadonlyMap<string, NodePressure>;
 }
 
 type NodesAndPools = Pick<ClusterSnapshot, 'nodes' | 'pools'>;

@@ -86,9 +86,10 @@ export function createCluster(
     ([config, naming]) => !configs.has(config) && naming.every((node) => poolOf(node).pool !== undefined),
   );
   const imageModePools = new Set<string | undefined>(osConfigs.map(({ pool }) => pool));
-  // The image is an annotation of the nodes that only the operator compares.
-  const hasOldImages = ({ referrer, machineCount, updatedMachineCount }: InspectedPool) =>
-    imageModePools.has(referrer.name) && updatedMachineCount < machineCount;
+  // Only the operator compares the image of a node with that of its pool. Without image mode, nodes lose theirs.
+  const hasOldImages = (pool: InspectedPool) =>
+    pool.updatedMachineCount < pool.machineCount &&
+    (imageModePools.has(pool.referrer.name) || nodesOf(pool).some(({ isLayered }) => isLayered));
   const rollingOut = new Map(pools.map((pool) => [pool, isRollingOut(pool, nodesOf(pool)) || hasOldImages(pool)]));
   return {
     ...snapshot,

@@ -56,6 +56,8 @@ export interface CheckedPool {
   readonly ok: boolean;
   readonly specConfig: ConfigName | null;
   readonly statusConfig: ConfigName | null;
+  /** Whether a machine has not reached the config, or the OS image, of the pool. A paused pool updates none. */
+  readonly updating: boolean;
   readonly paused: boolean;
   /** RFC 3339. */
   readonly pausedSince: string | null;
@@ -85,8 +87,6 @@ export interface Diagnosis {
 /** What `check` prints: the causes with their texts, and the repairs in their order. */
 export interface DiagnosisResult extends Diagnosis {
   readonly causes: readonly Cause[];
-  /** Whether a machine has not reached the config of its pool. The pool is not paused. */
-  readonly isRollingOut: boolean;
   readonly repairs: readonly PlannedRepair[];
 }
 
@@ -107,12 +107,11 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     recoverable: causes.length > 0 && causes.every(({ waiting }) => waiting.helps),
     nodes: snapshot.nodes.map((node) => describeNode(node, cluster, causesByNode.get(node)?.length === 0)),
     skippedNodes: snapshot.skippedNodes ?? [],
-    pools: selectedPools.map((pool) => describePool(pool, causesByPool.get(pool)?.length === 0)),
+    pools: selectedPools.map((pool) => describePool(pool, cluster, causesByPool.get(pool)?.length === 0)),
     overriddenConfigs: (snapshot.overriddenConfigs ?? []).filter((name) => used.has(name) && isRenderedConfig(name)),
     unreadable: snapshot.unreadable ?? [],
     problems: causes.map(toProblem),
     causes,
-    isRollingOut: cluster.livePools.some((pool) => !pool.paused && cluster.isRollingOut(pool)),
     repairs: planRepairs([
       ...causes.flatMap(listRepairs),
       ...approveMissingMachines(causes, cluster),
@@ -177,7 +176,7 @@ function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): Ch
   };
 }
 
-function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
+function describePool(pool: InspectedPool, { isRollingOut }: Cluster, ok: boolean): CheckedPool {
   const { referrer, specConfig = null, statusConfig = null, paused, pausedSince, pausedFor = null } = pool;
   const { machineCount, updatedMachineCount, degradedMachineCount } = pool;
   return {
@@ -185,6 +184,7 @@ function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
     ok,
     specConfig,
     statusConfig,
+    updating: isRollingOut(pool),
     paused,
     pausedSince: pausedSince?.toISOString() ?? null,
     pausedFor,

@@ -116,10 +116,18 @@ function judgeRendering(config: ConfigName, cluster: Cluster): Judgment {
   return judgeRenderer(able ?? own, cluster);
 }
 
+/**
+ * In an upgrade, the new controller waits until the source MachineConfigs of the old one have been written again
+ * (pkg/controller/render/render_controller.go).
+ */
+export function isBetweenReleases(message: string): boolean {
+  return message.includes('controller version mismatch');
+}
+
 /** Whether the operator can still render a config for a pool, or the first one without pools. */
 export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster): Judgment {
   const { RenderDegraded, NodeDegraded } = pool?.conditions ?? {};
-  if (RenderDegraded !== undefined) {
+  if (RenderDegraded !== undefined && !isBetweenReleases(RenderDegraded.message)) {
     const evidence = quote(RenderDegraded.message);
     return { waiting: cannotWait(`The operator cannot render it: "${evidence}"`), evidence };
   }

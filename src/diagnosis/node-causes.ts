@@ -2,6 +2,7 @@ import { toSeconds } from '../common/duration.ts';
 import { joinWithAnd } from '../common/printable-text.ts';
 import {
   type AnnotatedByHand,
+  type CertificatePending,
   cannotWait,
   canWait,
   type Cause,
@@ -11,6 +12,7 @@ import {
   type NotReported,
   type PoolDeleted,
   type Recovering,
+  type UpdateStalled,
 } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, findLostSince, isOlderThan, isStalled } from './cluster.ts';
@@ -20,6 +22,7 @@ import { findMissingOfNode, findTerminating } from './missing-configs.ts';
 import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
+import { isWindows } from '../mco/pool-of-node.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
 
 /** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
@@ -32,8 +35,10 @@ const SELF_REPAIR_MINUTES = 2;
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */
-const MANUAL_MANAGER = /^(?:kubectl|oc)(?:-(?:annotate|edit|patch|replace))?$|^Mozilla/;
+const MANUAL_MANAGER = /^(?:kubectl|oc)(?:-[a-z-]+)?$|^Mozilla/;
 const OPERATOR_MANAGER = 'machine-config-controller';
+/** In which a daemon has nothing to do. Empty before its first report. */
+const IDLE_STATES: ReadonlySet<string> = new Set(['', 'Done']);
 
 /** Why a node does not move, or cannot. A missing config explains every other failure of its daemon. */
 export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly Cause[] {
@@ -46,8 +51,9 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
   ];
   const lostSince = findLostSince(node, cluster);
   // What a lost node last reported says nothing about it now.
-  if (lostSince === undefined && missing.length === 0) causes.push(findStandstill(node, cluster));
-  if (lostSince === undefined || missing.length === 0) causes.push(findUnavailability(node, cluster));
+  if (lostSince === undefined && missing.length === 0) causes.push(...findStandstill(node, cluster));
+  const isExplained = lostSince !== undefined && missing.length > 0;
+  causes.push(findPendingCertificate(node, cluster) ?? (isExplained ? undefined : findUnavailability(node, cluster)));
   return causes.filter((cause) => cause !== undefined);
 }
 
@@ -81,7 +87,8 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const { pool, conflicting } = cluster.poolOf(node);
   const config = node.currentConfig ?? node.desiredConfig;
   if (pool !== undefined) return findDeletedPool(node, pool, cluster);
-  if (cluster.livePools.length === 0) return undefined;
+  // The operator updates no Windows node, whatever its annotations say.
+  if (cluster.livePools.length === 0 || isWindows(labels)) return undefined;
   const own = cluster.livePoolByName.get(config && parsePoolName(config));
   if (conflicting.length > 0) {
     const names = conflicting.map((each) => formatName(each.referrer.name));
@@ -100,6 +107,7 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     code: 'NotInPool',
     referrer,
     pool: wanted.length === 0 ? undefined : target?.referrer.name,
+    isOfControlPlane: isPoolOfControlPlane(target?.referrer.name),
     labels: wanted,
     waiting: cannotWait('The operator ignores a node that no pool selects'),
   };
@@ -133,20 +141,26 @@ function findDeletedPool(node: InspectedNode, pool: InspectedPool, cluster: Clus
   };
 }
 
-/** Why the daemon of a node does not reach its desired config, although all configs exist. At most one cause. */
-function findStandstill(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, reason, daemonReason } = node;
+/** Why the daemon of a node does not reach its desired config, although all configs exist. */
+function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause | undefined)[] {
+  const { daemonReason, desiredConfig, reason } = node;
   // findUnreported says what the node waits for.
-  if (node.desiredConfig === undefined) return undefined;
-  if (!hasFailed(node)) return findOutdatedDesired(node, cluster) ?? findBlockedDrain(node, cluster);
+  if (desiredConfig === undefined) return [];
+  const outdated = findOutdatedDesired(node, cluster);
+  if (!hasFailed(node)) return [outdated ?? findBlockedDrain(node, cluster) ?? findStalledUpdate(node, cluster)];
 
-  const evidence = quote(reason);
   const { type } = daemonReason;
   if (type === 'configNotFound' || type === 'bootstrapMismatch')
-    return judgeRecovery(node, cluster, daemonReason.config);
-  if (type === 'diskDiffers') return judgeDisk(node, daemonReason, cluster);
-  const outdated = findOutdatedDesired(node, cluster);
-  if (outdated !== undefined) return { ...outdated, evidence };
+    return [judgeRecovery(node, cluster, daemonReason.config)];
+  // The daemon compares the disk before each update, also before the one back.
+  if (type === 'diskDiffers') return [outdated, judgeDisk(node, daemonReason, outdated !== undefined, cluster)];
+  return [outdated === undefined ? judgeFailure(node, cluster) : { ...outdated, evidence: quote(reason) }];
+}
+
+function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined {
+  const { referrer, reason } = node;
+  const { type } = node.daemonReason;
+  const evidence = quote(reason);
   if (type === 'drainFailed') return findBlockedDrain(node, cluster);
   if (node.state === 'Unreconcilable' || type === 'unreconcilable') {
     const waiting = cannotWait('The daemon cannot make this change, so undo it in its source MachineConfig');
@@ -177,6 +191,7 @@ function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName 
 function judgeDisk(
   node: InspectedNode,
   { comparedWith, difference }: DaemonReason & { readonly type: 'diskDiffers' },
+  isOutdated: boolean,
   cluster: Cluster,
 ): AnnotatedByHand | DiskDiffers | Recovering {
   const { referrer, currentConfig: current, desiredConfig: desired, currentConfigWrite, desiredConfigWrite } = node;
@@ -206,7 +221,7 @@ function judgeDisk(
     code: 'DiskDiffers',
     comparedWith: comparedWith ?? current ?? '',
     difference,
-    isAtRest: current === desired,
+    isAtRest: current === desired || isOutdated,
     waiting: cannotWait('The daemon overwrites no difference'),
   };
 }
@@ -255,34 +270,49 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked |
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node);
-  const budgets = cluster.blockingBudgets?.get(referrer.name) ?? [];
-  const isBlocked = drain !== undefined && budgets.length > 0;
+  const obstacles = cluster.drainObstacles?.get(referrer.name) ?? { budgets: [], endingPods: [] };
+  const isBlocked = drain !== undefined && obstacles.budgets.length > 0;
   if (!hasGivenUp && !isBlocked && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
   const why = 'The operator repeats the drain every few minutes, and it succeeds once all pods can be evicted';
   return {
     code: 'DrainBlocked',
     referrer,
     since,
-    budgets,
+    obstacles,
     evidence: hasGivenUp ? quote(reason) : undefined,
     waiting: hasGivenUp ? cannotWait(why) : canWait(why),
   };
+}
+
+/** A daemon that does not run, or hangs, reports nothing. */
+function findStalledUpdate(node: InspectedNode, cluster: Cluster): UpdateStalled | undefined {
+  const { referrer, currentConfig, desiredConfig: config, state, movedAt, desiredConfigWrite } = node;
+  const hasUpdate = config !== currentConfig || !IDLE_STATES.has(state);
+  const since = movedAt ?? desiredConfigWrite?.at;
+  if (config === undefined || currentConfig === undefined || !hasUpdate || !isStalled(since, cluster)) return undefined;
+  const waiting = cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`);
+  return { code: 'UpdateStalled', referrer, config, state: quote(state), waiting };
+}
+
+function findPendingCertificate(
+  { referrer, readiness }: InspectedNode,
+  cluster: Cluster,
+): CertificatePending | undefined {
+  if (readiness === undefined || readiness.isReady) return undefined;
+  const requests = (cluster.pendingRequests ?? []).filter(({ node }) => node === referrer.name);
+  if (requests.length === 0) return undefined;
+  const times = requests.map(({ createdAt }) => new Date(createdAt ?? Number.NaN));
+  const waiting = times.some((time) => isStalled(time, cluster))
+    ? cannotWait('Nobody has approved it for an hour')
+    : canWait('Some platforms approve it themselves');
+  const names = requests.map(({ name }) => name);
+  return { code: 'CertificatePending', referrer, since: readiness.since, requests: names, waiting };
 }
 
 /** Why the operator counts a node as unavailable, and starts no update in its pool (pkg/controller/node/status.go). */
 function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, readiness, cordon } = node;
   const isDown = readiness?.isReady === false;
-  const requests = isDown ? (cluster.pendingRequests ?? []).filter(({ node: name }) => name === referrer.name) : [];
-  if (requests.length > 0) {
-    const times = requests.map(({ createdAt }) => new Date(createdAt ?? Number.NaN));
-    const waiting = times.some((time) => isStalled(time, cluster))
-      ? cannotWait('Nobody has approved it for an hour')
-      : canWait('Some platforms approve it themselves');
-    const names = requests.map(({ name }) => name);
-    return { code: 'CertificatePending', referrer, since: readiness?.since, requests: names, waiting };
-  }
-
   const { pool } = cluster.poolOf(node);
   // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
   const isUpdating = node.desiredConfig !== node.currentConfig || hasFailed(node) || node.state === 'Working';
@@ -296,14 +326,29 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | unde
     return { code: 'NodeNotReady', referrer, since, evidence: quote(readiness.message), waiting };
   }
 
+  if (!isAwaited) return undefined;
   const write = cordon?.write;
-  const isOfUpdate = write?.manager === OPERATOR_MANAGER && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now);
-  if (cordon === undefined || !isAwaited || isOfUpdate) return undefined;
+  const isOfOperator = write?.manager === OPERATOR_MANAGER;
+  if (cordon !== undefined && !(isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now))) {
+    return {
+      code: 'NodeCordoned',
+      referrer,
+      by: write && quote(write.manager),
+      isByProgram: write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager),
+      since: write?.at,
+      waiting: cannotWait('The operator updates no cordoned node, and counts it as unavailable'),
+    };
+  }
+  const pressure = cluster.pressures?.get(referrer.name);
+  if (pressure === undefined) return undefined;
   return {
-    code: 'NodeCordoned',
+    code: 'NodeUnavailable',
     referrer,
-    by: write && quote(write.manager),
-    since: write?.at,
-    waiting: cannotWait('The operator updates no cordoned node, and counts it as unavailable'),
+    condition: pressure.type,
+    since: pressure.since,
+    evidence: quote(pressure.message),
+    waiting: isStalled(pressure.since, cluster)
+      ? cannotWait('The operator updates no such node, and counts it as unavailable')
+      : canWait('The kubelet can still end it'),
   };
 }

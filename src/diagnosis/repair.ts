@@ -10,6 +10,7 @@ const REPAIR_ORDER = [
   'resetDesired',
   'uncordon',
   'startKubelet',
+  'endPressure',
   'restore',
   'readDisk',
   'changeBack',
