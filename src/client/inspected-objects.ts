@@ -137,6 +137,7 @@ export function parseInspectedOsConfig(osConfig: ApiObject): InspectedOsConfig {
     name: String(osConfig.metadata?.name),
     pool: String(machineConfigPool?.name),
     currentBuild: build === '' ? undefined : build,
+    isRebuildRequested: osConfig.metadata?.annotations?.[`${MCO_GROUP}/rebuild`] !== undefined,
   };
 }
 

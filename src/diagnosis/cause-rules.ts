@@ -296,7 +296,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ config, updatedMachineCount, machineCount }, names) =>
       `the roll-out of ${formatName(config)} in ${names} does not move: ` +
       `${updatedMachineCount} of ${machineCount} machines are updated`,
-    more: ({ build }) => [build === undefined ? '' : `MachineOSBuild ${formatName(build)} has not ended`],
+    more: ({ build, evidence }) => [
+      build === undefined ? '' : `MachineOSBuild ${formatName(build)} has not ended`,
+      evidence === undefined || evidence === '' ? '' : `The pool says: "${evidence}"`,
+    ],
     repairs: ({ build, deployment }) => {
       if (build === undefined) return [readOperatorLog(deployment)];
       const text = `see why the pods of build ${build} do not end`;
@@ -347,12 +350,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         ? ''
         : `Build ${replacedBy} of the same config has succeeded, and the failed one hides it`,
     ],
-    repairs: ({ build, osConfig, replacedBy }) => {
-      if (replacedBy !== undefined) {
+    repairs: ({ build, osConfig, canBeRepeated, replacedBy }) => {
+      if (!canBeRepeated) {
+        const effect =
+          replacedBy === undefined ? 'The operator starts another one' : `The pool then gets ${replacedBy}`;
         const command = shell`oc delete machineosbuild ${build}`;
-        return [
-          { name: 'deleteBuild', text: `delete the failed build. The pool then gets image ${replacedBy}`, command },
-        ];
+        return [{ name: 'deleteBuild', text: `delete the failed build. ${effect}`, command }];
       }
       const text = `correct the cause, and then build the image of MachineOSConfig ${osConfig} again`;
       const command = shell`oc annotate machineosconfig ${osConfig} --overwrite ${MCO_GROUP}/rebuild=`;

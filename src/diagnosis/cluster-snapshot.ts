@@ -93,6 +93,8 @@ export interface InspectedOsConfig {
   readonly pool: string;
   /** The build in its annotation `current-machine-os-build`. */
   readonly currentBuild: string | undefined;
+  /** Whether its annotation `rebuild` asks for another build. The operator removes it when that starts. */
+  readonly isRebuildRequested: boolean;
 }
 
 export interface PendingCertificateRequest {

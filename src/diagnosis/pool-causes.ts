@@ -151,6 +151,7 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
       referrer,
       build: build.name,
       osConfig: osConfig.name,
+      canBeRepeated: build.name === osConfig.currentBuild && !osConfig.isRebuildRequested,
       replacedBy: isHidden ? current.referrer.name : undefined,
       evidence: quote(failure),
       waiting: cannotWait('The operator does not repeat a failed build'),
@@ -197,7 +198,7 @@ function findOsConfig({ referrer }: InspectedPool, { osConfigs = [] }: Cluster):
 }
 
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
-  const { referrer, paused, specConfig: config, machineCount, updatedMachineCount } = pool;
+  const { referrer, paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
   const since = findLatest([pool.movedAt, ...cluster.nodesOf(pool).map(({ movedAt }) => movedAt)]);
   if (config === undefined || paused || !cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
   const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
@@ -213,6 +214,7 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Rol
       updatedMachineCount,
       deployment: isBuilding ? 'machine-os-builder' : 'machine-config-controller',
       build: isBuilding ? build?.referrer.name : undefined,
+      evidence: conditions['Updating'] && quote(conditions['Updating'].message),
       waiting,
     },
   ];

@@ -27,7 +27,9 @@ export interface State {
   /** Those that exist. */
   readonly configs: readonly ConfigName[];
   readonly builds?: Readonly<Record<string, BuildOptions>>;
-  readonly osConfigs?: Readonly<Record<string, { readonly pool: string; readonly currentBuild?: string }>>;
+  readonly osConfigs?: Readonly<
+    Record<string, { readonly pool: string; readonly currentBuild?: string; readonly rebuild?: string }>
+  >;
   readonly controlPlane?: ControlPlaneSize;
   /** The names of pending certificate requests, and the nodes that wait for them. */
   readonly requests?: Readonly<Record<string, string>>;
@@ -1065,6 +1067,31 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['BuildFailed'],
     repairs: [`oc annotate machineosconfig worker --overwrite ${MCO}/rebuild=`],
   },
+  'S7 with an annotation that has had no effect': {
+    source:
+      'own: the operator sees only its creation, and starts no build for a Degraded pool (rebuildMachineOSConfig)',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 1, 0] } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-2d03', rebuild: '' } },
+    builds: {
+      'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed', message: 'Build Failed' }] },
+    },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed'],
+    repairs: ['oc delete machineosbuild worker-2d03'],
+  },
+  'S7 of a build that no annotation names': {
+    source: 'own: then the annotation for another build has no effect (rebuildMachineOSConfig)',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 1, 0] } },
+    osConfigs: { worker: { pool: 'worker' } },
+    builds: {
+      'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed', message: 'Build Failed' }] },
+    },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed'],
+    repairs: ['oc delete machineosbuild worker-2d03'],
+  },
   'S7 of the first image': {
     source: 'the real operator of 4.20: nothing but the image of the pool is new, and no condition says so',
     nodes: { 'worker-0': both(W.X) },
@@ -1444,8 +1471,8 @@ export function buildState({ nodes, pools, builds = {}, osConfigs = {} }: State,
     nodes: Object.entries(nodes).map(([name, options]) => buildNode(name, options, now)),
     pools: Object.entries(pools).map(([name, options]) => buildPool(name, options, now)),
     builds: Object.entries(builds).map(([name, options]) => buildBuild(name, options, now)),
-    osConfigs: Object.entries(osConfigs).map(([name, { pool, currentBuild }]) =>
-      buildOsConfig(name, pool, currentBuild),
+    osConfigs: Object.entries(osConfigs).map(([name, { pool, currentBuild, rebuild }]) =>
+      buildOsConfig(name, pool, currentBuild, rebuild),
     ),
   };
 }

@@ -182,10 +182,9 @@ export function buildBuild(
 }
 
 /** A MachineOSConfig that puts a pool into image mode. */
-export function buildOsConfig(name: string, pool: string, currentBuild?: string): ApiObject {
-  const key = `${MCO_GROUP}/current-machine-os-build`;
+export function buildOsConfig(name: string, pool: string, currentBuild?: string, rebuild?: string): ApiObject {
   return {
-    metadata: { name, ...(currentBuild !== undefined && { annotations: { [key]: currentBuild } }) },
+    metadata: { name, annotations: operatorAnnotations({ 'current-machine-os-build': currentBuild, rebuild }) },
     spec: { machineConfigPool: { name: pool } },
   };
 }
