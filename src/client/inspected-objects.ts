@@ -19,9 +19,8 @@ export interface Condition {
   readonly since: Date | undefined;
 }
 
-const DESIRED_IMAGE = 'desiredImage';
-const CURRENT_IMAGE = 'currentImage';
-
+/** As the controller of nodes writes it (Kubernetes, pkg/controller/nodelifecycle). */
+const UNREPORTED = /stopped posting node status|never posted node status/;
 /** The field managers of the operator. Writes of others are no progress of a roll-out. */
 const OPERATOR_MANAGERS: ReadonlySet<string> = new Set(['machine-config-controller', 'machine-config-daemon']);
 
@@ -33,8 +32,10 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
   const { labels, creationTimestamp } = node.metadata ?? {};
   const reason = readAnnotation(node, 'reason');
   const drainRequest = readAnnotation(node, 'desiredDrain');
-  const isDraining = drainRequest.startsWith('drain-') && drainRequest !== readAnnotation(node, 'lastAppliedDrain');
+  const wantsDrain = drainRequest.startsWith('drain-');
+  const isDrained = wantsDrain && drainRequest === readAnnotation(node, 'lastAppliedDrain');
   const { isCordoned, readiness } = node.columns === undefined ? readStatus(node) : parseStatusColumn(node.columns);
+  const desiredConfigWrite = findAnnotationWrite(node, 'desiredConfig');
   const referrer = NODES.parse(node);
   return {
     referrer,
@@ -42,15 +43,15 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     desiredConfig: findReferencedConfig(referrer, 'desiredConfig'),
     labels: labels ?? {},
     createdAt: parseTime(creationTimestamp),
-    movedAt: findOperatorWrite(node, ['f:metadata', 'f:annotations']),
+    movedAt: findLatest([findOperatorWrite(node, ['f:metadata', 'f:annotations']), desiredConfigWrite?.at]),
     state: readAnnotation(node, 'state'),
     reason,
     daemonReason: parseDaemonReason(reason),
     currentConfigWrite: findAnnotationWrite(node, 'currentConfig'),
-    desiredConfigWrite: findAnnotationWrite(node, 'desiredConfig'),
-    drain: isDraining ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
+    desiredConfigWrite,
+    drain: wantsDrain && !isDrained ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
+    isDrained,
     cordon: isCordoned ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
-    isLayered: [DESIRED_IMAGE, CURRENT_IMAGE].some((key) => readAnnotation(node, key) !== ''),
     readiness,
   };
 }
@@ -62,7 +63,12 @@ function readStatus(node: ApiObject): NodeStatus {
   const ready = parseConditions(node).find(({ type }) => type === 'Ready');
   return {
     isCordoned: unschedulable === true,
-    readiness: ready && { isReady: ready.status === 'True', since: ready.since, message: ready.message },
+    readiness: ready && {
+      isReady: ready.status === 'True',
+      since: ready.since,
+      message: ready.message,
+      isReported: ready.status === 'False' && ready.message !== '' && !UNREPORTED.test(ready.message),
+    },
   };
 }
 
@@ -74,7 +80,9 @@ function parseStatusColumn({ Status }: NonNullable<ApiObject['columns']>): NodeS
   const isKnown = words.includes('Ready') || words.includes('NotReady');
   return {
     isCordoned: words.includes('SchedulingDisabled'),
-    readiness: isKnown ? { isReady: words.includes('Ready'), since: undefined, message: '' } : undefined,
+    readiness: isKnown
+      ? { isReady: words.includes('Ready'), since: undefined, message: '', isReported: false }
+      : undefined,
   };
 }
 

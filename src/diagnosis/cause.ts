@@ -60,6 +60,7 @@ export interface ConfigMissing extends CauseFields, MissingConfigReport {
   readonly replacement: ConfigName | undefined;
   /** The node is lost: its kubelet has not answered since this time. */
   readonly lostSince: Date | undefined;
+  readonly removal: Removal;
   /** Whether the daemon has finished no update of this node, so it removes no files of the missing config. */
   readonly isFirstBoot: boolean;
   /** The config is of a pool that does not select the node: how the node gets back into it. */
@@ -90,7 +91,9 @@ export interface PoolDeleted extends NodeFields {
   readonly code: 'PoolDeleted';
   readonly config: ConfigName;
   readonly deletedPool: string;
-  /** The pool that selects the node. */
+  /** The pool still exists, because its deletion waits for something. */
+  readonly isTerminating: boolean;
+  /** The pool that selects the node, or that selects it afterwards. */
   readonly pool: string;
   /** Arguments of `oc label` that remove the role of the deleted pool. Empty if the node does not have it. */
   readonly labels: readonly string[];
@@ -100,15 +103,25 @@ export interface NotInPool extends NodeFields {
   readonly code: 'NotInPool';
   /** The pool whose config the node names, or else `worker`, if its selector can be met by labels. */
   readonly pool: string | undefined;
+  /** The pool of the node's config, which every cluster needs, and which does not exist. */
+  readonly missingPool: string | undefined;
   /** Its label makes a machine a part of the control plane, and any node can name a config of the pool. */
   readonly isOfControlPlane: boolean;
   /** Arguments of `oc label` with which that pool selects the node. */
   readonly labels: readonly string[];
 }
 
+/** What the deletion of a lost node needs. `none`: the deletion would harm more than it helps. */
+export type Removal = 'node' | 'etcdMember' | 'none';
+
 export interface NodeNotReady extends NodeFields {
   readonly code: 'NodeNotReady';
   readonly since: Date | undefined;
+  /** Whether its kubelet runs and says why. */
+  readonly isReported: boolean;
+  /** The config of its pool, to which the operator does not move a node that is not ready. */
+  readonly replacement: ConfigName | undefined;
+  readonly removal: Removal;
 }
 
 export interface CertificatePending extends NodeFields {
@@ -145,7 +158,8 @@ export interface UpdateStalled extends NodeFields {
 export interface DrainBlocked extends NodeFields {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
-  readonly obstacles: DrainObstacles;
+  /** Undefined if they could not be read. */
+  readonly obstacles: DrainObstacles | undefined;
 }
 
 export interface DesiredOutdated extends NodeFields {
@@ -200,6 +214,11 @@ export interface StatusEmpty extends PoolFields {
 export interface RolloutUnfinished extends PoolFields {
   readonly code: 'RolloutUnfinished';
   readonly isPausedByPerson: boolean;
+}
+
+/** A person has paused the pool of the control plane, and no release is installed until it is unpaused. */
+export interface PoolPaused extends PoolFields {
+  readonly code: 'PoolPaused';
 }
 
 /** Nothing in the pool has changed for an hour, and no other cause explains it. */
@@ -285,6 +304,7 @@ export type Cause =
   | PoolConflict
   | PoolDegraded
   | PoolDeleted
+  | PoolPaused
   | PoolsMissing
   | Recovering
   | RolloutStalled

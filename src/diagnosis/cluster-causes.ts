@@ -14,6 +14,11 @@ import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
 
 const MAX_NAMES = 3;
+const WORK: Readonly<Record<string, string>> = {
+  'machine-config-operator': 'Nothing installs a release, or creates a built-in pool, until it runs',
+  'machine-config-controller': 'Nothing renders configs or updates nodes until it runs',
+  'machine-os-builder': 'Nothing builds OS images until it runs',
+};
 
 /** The causes that are about no single node or pool. */
 export function findClusterCauses(cluster: Cluster): readonly Cause[] {
@@ -69,8 +74,10 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
 }
 
 function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly OperatorStopped[] {
-  const waiting = cannotWait('Nothing renders configs or updates nodes until it runs');
-  return stoppedOperators.map((stopped) => ({ code: 'OperatorStopped', ...stopped, waiting }));
+  return stoppedOperators.map((stopped) => {
+    const waiting = cannotWait(WORK[stopped.deployment] ?? 'Nothing does its work until it runs');
+    return { code: 'OperatorStopped', ...stopped, waiting };
+  });
 }
 
 /** The operator creates the pools `master` and `worker` itself, early in an install. */

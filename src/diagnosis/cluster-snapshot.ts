@@ -15,6 +15,8 @@ export interface NodeReadiness {
   readonly isReady: boolean;
   /** The last transition of the condition `Ready`. */
   readonly since: Date | undefined;
+  /** Whether the kubelet itself has said that it is not ready. A lost one says nothing. */
+  readonly isReported: boolean;
   /** Of the condition, such as `Kubelet stopped posting node status.` */
   readonly message: string;
 }
@@ -24,7 +26,7 @@ export interface InspectedNode {
   /** As its references have it. Undefined if the annotation is absent. */
   readonly currentConfig: ConfigName | undefined;
   readonly desiredConfig: ConfigName | undefined;
-  /** When the operator or the daemon last wrote an annotation of the node. */
+  /** When the operator or the daemon last wrote an annotation of the node, or anybody its desired config. */
   readonly movedAt?: Date | undefined;
   readonly labels: Labels;
   readonly createdAt: Date | undefined;
@@ -36,10 +38,10 @@ export interface InspectedNode {
   readonly desiredConfigWrite?: ManagedWrite | undefined;
   /** The daemon asks for a drain, and the controller has not finished it. */
   readonly drain?: { readonly since: Date | undefined } | undefined;
+  /** Whether the controller has finished the drain for the present update. */
+  readonly isDrained?: boolean;
   /** Present if the node is unschedulable. The write is undefined if `managedFields` does not tell. */
   readonly cordon?: { readonly write: ManagedWrite | undefined } | undefined;
-  /** Whether the node has, or is to get, the OS image of a pool in image mode. */
-  readonly isLayered?: boolean;
   /** Undefined if the node has no condition `Ready`. */
   readonly readiness?: NodeReadiness | undefined;
 }
@@ -127,7 +129,7 @@ export interface BlockingBudget {
   readonly pods: readonly string[];
 }
 
-/** What holds back the drain of a node. Both lists are empty if they could not be read. */
+/** What holds back the drain of a node. */
 export interface DrainObstacles {
   readonly budgets: readonly BlockingBudget[];
   /** The evicted pods that have not ended, as NAMESPACE/NAME. */
@@ -174,6 +176,14 @@ const MAX_INSTALL_MS = 24 * 3_600_000;
 export const CONTROL_PLANE_POOL = 'master';
 /** Its nodes run etcd and no other part of the control plane (OpenShift 4.20). */
 const ARBITER_POOL = 'arbiter';
+
+/** Of the API server, for the certificate with which a kubelet registers and works as its node. */
+const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
+
+/** Whether a request is for the identity of a node, and not only for the certificate of its kubelet's own server. */
+export function isForClient({ signer }: PendingCertificateRequest): boolean {
+  return signer === CLIENT_SIGNER;
+}
 
 /** A node never moves between such a pool and another one. */
 export function isPoolOfControlPlane(pool: string | null | undefined): boolean {

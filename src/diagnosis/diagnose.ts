@@ -1,8 +1,14 @@
 import type { Cause, CauseCode, MissingConfigReport } from './cause.ts';
-import { approveRequests, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
+import { approveMachine, approveRequests, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
 import { type Cluster, createCluster, type DiagnosisScope } from './cluster.ts';
 import { findClusterCauses } from './cluster-causes.ts';
-import { type ClusterSnapshot, type InspectedNode, type InspectedPool, listReferrers } from './cluster-snapshot.ts';
+import {
+  type ClusterSnapshot,
+  type InspectedNode,
+  type InspectedPool,
+  isForClient,
+  listReferrers,
+} from './cluster-snapshot.ts';
 import { findNodeCauses } from './node-causes.ts';
 import { findPoolCauses } from './pool-causes.ts';
 import { type PlannedRepair, planRepairs } from './repair.ts';
@@ -131,10 +137,20 @@ function findCausesOfPool(pool: InspectedPool, cluster: Cluster): readonly Cause
   return pool.referrer.isTerminating === true ? [] : findPoolCauses(pool, cluster);
 }
 
-/** A machine that waits for its certificate is often a part of the problem. */
-function approveMissingMachines(causes: readonly Cause[], { pendingRequests = [] }: ClusterSnapshot) {
-  const isWanted = causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps);
-  return isWanted && pendingRequests.length > 0 ? [approveRequests(pendingRequests.map(({ name }) => name))] : [];
+/**
+ * A machine that waits for its certificate is often a part of the problem. A node that is ready needs none for its
+ * identity, so whoever asks for one is another machine.
+ */
+function approveMissingMachines(causes: readonly Cause[], { nodes, pendingRequests = [] }: ClusterSnapshot) {
+  if (!causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps)) return [];
+  const known = new Map(nodes.map((node) => [node.referrer.name, node.readiness?.isReady === true]));
+  return pendingRequests.flatMap((request) => {
+    const { name, node } = request;
+    const isReady = known.get(node ?? '');
+    if (!isForClient(request)) return [approveRequests([name])];
+    if (isReady === true) return [];
+    return [isReady === undefined ? approveMachine(name, node) : approveRequests([name])];
+  });
 }
 
 function toProblem(cause: Cause): Problem {

@@ -5,6 +5,7 @@ import {
   canWait,
   type Cause,
   type PausedForRestore,
+  type PoolPaused,
   type RolloutStalled,
   type RolloutUnfinished,
   type StatusEmpty,
@@ -12,7 +13,12 @@ import {
 } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, isOlderThan, isStalled } from './cluster.ts';
-import type { InspectedBuild, InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
+import {
+  CONTROL_PLANE_POOL,
+  type InspectedBuild,
+  type InspectedOsConfig,
+  type InspectedPool,
+} from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
 import {
   findMissingOfPool,
@@ -38,14 +44,23 @@ const START_MINUTES = 10;
 export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, specConfig } = pool;
   const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(referrer, cluster)];
-  if (specConfig === undefined) {
+  // Without a spec, the condition says why.
+  if (specConfig === undefined && pool.conditions[RENDER_CONDITION] === undefined) {
     causes.push({ code: 'SpecEmpty', referrer, field: 'spec', ...judgeRenderer(pool, cluster) });
   }
   causes.push(...findEmptyStatus(pool, cluster), ...findRestorePause(pool, cluster));
   const buildCauses = findBuildCauses(pool, cluster);
   causes.push(...buildCauses, ...findDegradedConditions(pool, buildCauses, cluster));
   const isExplained = causes.length > 0 || cluster.causesOfNodes(pool).length > 0;
-  return isExplained ? causes : findStalledRollout(pool, cluster);
+  return isExplained ? causes : [...findPause(pool), ...findStalledRollout(pool, cluster)];
+}
+
+/** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
+function findPause({ referrer, paused, pausedFor, ...pool }: InspectedPool): readonly PoolPaused[] {
+  const isBehind = pool.specConfig !== pool.statusConfig;
+  if (!paused || pausedFor !== undefined || !isBehind || referrer.name !== CONTROL_PLANE_POOL) return [];
+  const waiting = cannotWait('No release is installed until it is unpaused');
+  return [{ code: 'PoolPaused', referrer, waiting }];
 }
 
 function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly (StatusEmpty | RolloutUnfinished)[] {
@@ -134,9 +149,9 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Pause
 
 /** In image mode a pool rolls out a config only with an image that contains it (pkg/controller/build/reconciler.go). */
 function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, paused, specConfig: target, movedAt } = pool;
+  const { referrer, specConfig: target, movedAt } = pool;
   const osConfig = findOsConfig(pool, cluster);
-  if (osConfig === undefined || target === undefined || paused || !cluster.isRollingOut(pool)) return [];
+  if (osConfig === undefined || target === undefined || !cluster.isRollingOut(pool)) return [];
   const builds = listBuilds(pool, osConfig, cluster);
   const current = findCurrentBuild(builds, osConfig);
   if (current === undefined) return findGoneBuild(pool, osConfig, cluster);
@@ -200,7 +215,8 @@ function findOsConfig({ referrer }: InspectedPool, { osConfigs = [] }: Cluster):
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
   const { referrer, paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
   const since = findLatest([pool.movedAt, ...cluster.nodesOf(pool).map(({ movedAt }) => movedAt)]);
-  if (config === undefined || paused || !cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
+  if (config === undefined || paused || machineCount === 0) return [];
+  if (!cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
   const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
   const osConfig = findOsConfig(pool, cluster);
   const build = osConfig && findCurrentBuild(listBuilds(pool, osConfig, cluster), osConfig);

@@ -165,7 +165,7 @@ const anyPool = fc.record({
   paused: fc.boolean(),
 });
 
-const OTHER_CAUSES = new Set<string>(['DesiredOutdated', 'NotInPool', 'PoolsMissing']);
+const OTHER_CAUSES = new Set<string>(['DesiredOutdated', 'NotInPool', 'PoolPaused', 'PoolsMissing']);
 
 test('agrees with a naive model for any cluster', () => {
   checkProperty(
