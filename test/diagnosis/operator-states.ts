@@ -359,7 +359,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
         ...MASTER,
         ...both(M.X),
         ...degraded(REASONS.missing(M.X)),
-        notReady: { minutesAgo: 60, status: 'False', message: 'no CNI configuration file' },
+        notReady: { minutesAgo: 50, status: 'False', message: 'no CNI configuration file' },
       },
       'master-1': { ...MASTER, ...both(M.Y) },
     },
@@ -428,7 +428,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       'worker-0': {
         ...both(W.A),
         ...degraded(REASONS.fileChanged('/etc/cni/x.conf')),
-        notReady: { minutesAgo: 60, status: 'False', message: 'no CNI configuration file' },
+        notReady: { minutesAgo: 50, status: 'False', message: 'no CNI configuration file' },
       },
     },
     pools: { worker: { ...AA, counts: [1, 0, 0, 1], conditions: [{ type: 'NodeDegraded', minutesAgo: 60 }] } },

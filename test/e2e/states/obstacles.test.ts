@@ -93,9 +93,10 @@ test.each([
 });
 
 /** A running pod on the node that updates, which belongs to the owner of this kind. */
-async function createPod(name: string, app: string, ownerKind?: string): Promise<void> {
+async function createPod(name: string, app: string, ownerKind?: string, finalizers?: readonly string[]) {
   const owner = { apiVersion: 'apps/v1', kind: ownerKind, name: 'owner', uid: 'uid' };
-  const metadata = { name, labels: { app }, ...(ownerKind !== undefined && { ownerReferences: [owner] }) };
+  const ownerReferences = ownerKind === undefined ? [] : [owner];
+  const metadata = { name, labels: { app }, ownerReferences, finalizers };
   const spec = { nodeName: 'worker-0', containers: [{ name: 'app', image: 'app' }] };
   await admin.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
 }
@@ -134,9 +135,8 @@ async function readAt(now: Date) {
 }
 
 test('names an evicted pod that has not ended for ten minutes', async () => {
-  await createPod('db-0', 'db', 'StatefulSet');
+  await createPod('db-0', 'db', 'StatefulSet', ['example.com/volume']);
   await createPod('web-0', 'web');
-  await admin.patch(`${PODS}/db-0`, { metadata: { finalizers: ['example.com/volume'] } });
   await admin.delete(`${PODS}/db-0`, { gracePeriodSeconds: '0' });
   const annotations = { [`${MCO}/desiredDrain`]: 'drain-x', [`${MCO}/lastAppliedDrain`]: 'uncordon-y' };
   await admin.patch(`${PATHS.nodes}/worker-0`, { metadata: { annotations } });

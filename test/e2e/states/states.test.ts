@@ -31,8 +31,10 @@ function canBeCreated({ nodes, pools, builds = {}, obstacles, requests }: State)
   );
   const hasOldBuild = Object.values(builds).some(({ ageMinutes }) => ageMinutes !== undefined);
   const hasOldPool = Object.values(pools).some(
-    ({ specWrittenMinutesAgo, conditions = [] }) =>
-      specWrittenMinutesAgo !== undefined || conditions.some(({ type }) => type === 'Updated'),
+    ({ spec, ageMinutes, specWrittenMinutesAgo, conditions = [] }) =>
+      (spec === undefined && ageMinutes !== undefined) ||
+      specWrittenMinutesAgo !== undefined ||
+      conditions.some(({ type }) => type === 'Updated'),
   );
   return !hasWrites && !hasOldBuild && !hasOldPool && obstacles === undefined && requests === undefined;
 }
