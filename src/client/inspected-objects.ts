@@ -141,11 +141,12 @@ export function parseInspectedBuild(build: ApiObject): InspectedBuild {
 export function parseInspectedOsConfig(osConfig: ApiObject): InspectedOsConfig {
   const { machineConfigPool } = (osConfig.spec ?? {}) as { readonly machineConfigPool?: { readonly name?: unknown } };
   const build = readAnnotation(osConfig, 'current-machine-os-build');
+  const hasRebuild = osConfig.metadata?.annotations?.[`${MCO_GROUP}/rebuild`] !== undefined;
   return {
     name: String(osConfig.metadata?.name),
     pool: String(machineConfigPool?.name),
     currentBuild: build === '' ? undefined : build,
-    isRebuildRequested: osConfig.metadata?.annotations?.[`${MCO_GROUP}/rebuild`] !== undefined,
+    rebuild: hasRebuild ? { since: findAnnotationWrite(osConfig, 'rebuild')?.at } : undefined,
   };
 }
 

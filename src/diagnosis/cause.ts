@@ -252,7 +252,7 @@ export interface BuildFailed extends PoolFields {
   readonly code: 'BuildFailed';
   readonly build: string;
   readonly osConfig: string;
-  /** Whether the annotation for another build has an effect: the MachineOSConfig names this build, and lacks it. */
+  /** Whether the annotation for another build has an effect: the MachineOSConfig names this build, and has none. */
   readonly canBeRepeated: boolean;
   /** A successful build of the same config, which the operator does not see beside the failed one. */
   readonly replacedBy: string | undefined;

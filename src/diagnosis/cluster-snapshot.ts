@@ -95,8 +95,8 @@ export interface InspectedOsConfig {
   readonly pool: string;
   /** The build in its annotation `current-machine-os-build`. */
   readonly currentBuild: string | undefined;
-  /** Whether its annotation `rebuild` asks for another build. The operator removes it when that starts. */
-  readonly isRebuildRequested: boolean;
+  /** Its annotation `rebuild` asks for another build. The operator removes it when that starts. */
+  readonly rebuild?: { readonly since: Date | undefined } | undefined;
 }
 
 export interface PendingCertificateRequest {

@@ -159,6 +159,7 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
   const [first = current] = builds;
   const isHidden = current.isSuccessful && isOlderThan(START_MINUTES, movedAt, cluster.now);
   const { failure, referrer: build } = isHidden ? first : current;
+  const { rebuild } = osConfig;
   if (failure === undefined) return [];
   return [
     {
@@ -166,10 +167,13 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
       referrer,
       build: build.name,
       osConfig: osConfig.name,
-      canBeRepeated: build.name === osConfig.currentBuild && !osConfig.isRebuildRequested,
+      canBeRepeated: build.name === osConfig.currentBuild && rebuild === undefined,
       replacedBy: isHidden ? current.referrer.name : undefined,
       evidence: quote(failure),
-      waiting: cannotWait('The operator does not repeat a failed build'),
+      waiting:
+        rebuild !== undefined && !isOlderThan(START_MINUTES, rebuild.since, cluster.now)
+          ? canWait('Another build has been asked for')
+          : cannotWait('The operator does not repeat a failed build'),
     },
   ];
 }

@@ -14,6 +14,7 @@ import {
   buildOsConfig,
   buildPool,
   type NodeOptions,
+  type OsConfigOptions,
   type PoolOptions,
 } from '../support/operator-objects.ts';
 import { listConfigs, nameConfigs, type RenderedContent } from '../support/rendered-configs.ts';
@@ -28,9 +29,7 @@ export interface State {
   /** Those that exist. */
   readonly configs: readonly ConfigName[];
   readonly builds?: Readonly<Record<string, BuildOptions>>;
-  readonly osConfigs?: Readonly<
-    Record<string, { readonly pool: string; readonly currentBuild?: string; readonly rebuild?: string }>
-  >;
+  readonly osConfigs?: Readonly<Record<string, OsConfigOptions>>;
   readonly controlPlane?: ControlPlaneSize;
   /** The names of pending certificate requests, and the nodes that wait for them. */
   readonly requests?: Readonly<Record<string, string>>;
@@ -1071,12 +1070,21 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['BuildFailed'],
     repairs: [`oc annotate machineosconfig worker --overwrite ${MCO}/rebuild=`],
   },
+  'S7 after the annotation': {
+    source: 'the real operator of 4.20: it replaces the build within seconds',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 1, 0] } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-2d03', rebuiltMinutesAgo: 1 } },
+    builds: { 'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed' }] } },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed?'],
+  },
   'S7 with an annotation that has had no effect': {
     source:
       'own: the operator sees only its creation, and starts no build for a Degraded pool (rebuildMachineOSConfig)',
     nodes: { 'worker-0': both(W.X) },
     pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 1, 0] } },
-    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-2d03', rebuild: '' } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-2d03', rebuiltMinutesAgo: 30 } },
     builds: {
       'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed', message: 'Build Failed' }] },
     },
@@ -1478,9 +1486,7 @@ export function buildState({ nodes, pools, builds = {}, osConfigs = {} }: State,
     nodes: Object.entries(nodes).map(([name, options]) => buildNode(name, options, now)),
     pools: Object.entries(pools).map(([name, options]) => buildPool(name, options, now)),
     builds: Object.entries(builds).map(([name, options]) => buildBuild(name, options, now)),
-    osConfigs: Object.entries(osConfigs).map(([name, { pool, currentBuild, rebuild }]) =>
-      buildOsConfig(name, pool, currentBuild, rebuild),
-    ),
+    osConfigs: Object.entries(osConfigs).map(([name, options]) => buildOsConfig(name, options, now)),
   };
 }
 

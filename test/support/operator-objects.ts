@@ -181,10 +181,27 @@ export function buildBuild(
   };
 }
 
+export interface OsConfigOptions {
+  readonly pool: string;
+  readonly currentBuild?: string;
+  /** When a person asked for another build. */
+  readonly rebuiltMinutesAgo?: number;
+}
+
 /** A MachineOSConfig that puts a pool into image mode. */
-export function buildOsConfig(name: string, pool: string, currentBuild?: string, rebuild?: string): ApiObject {
+export function buildOsConfig(
+  name: string,
+  { pool, currentBuild, rebuiltMinutesAgo: minutesAgo }: OsConfigOptions,
+  now: Date,
+): ApiObject {
+  const write = minutesAgo === undefined ? undefined : { manager: 'kubectl-annotate', minutesAgo };
+  const values = { 'current-machine-os-build': currentBuild, rebuild: write && '' };
   return {
-    metadata: { name, annotations: operatorAnnotations({ 'current-machine-os-build': currentBuild, rebuild }) },
+    metadata: {
+      name,
+      annotations: operatorAnnotations(values),
+      managedFields: managedField(write, annotationPath('rebuild'), now),
+    },
     spec: { machineConfigPool: { name: pool } },
   };
 }
