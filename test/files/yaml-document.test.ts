@@ -30,7 +30,7 @@ test.each<readonly [text: string, value: unknown]>([
 });
 
 test.each(fails)('fails in line %i: %j', (line, texts) => {
-  for (const text of texts) expect([text, findErrorLine(text)]).toEqual([text, line]);
+  for (const text of texts) expect(findErrorLine(text), text).toBe(line);
 });
 
 test('knows the lines of keys and items, the keys that it has twice, and whether more follows', () => {

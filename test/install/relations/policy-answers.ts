@@ -237,10 +237,10 @@ export const POLICY_ANSWERS: readonly Relation[] = [
               scope: 'Cluster',
             };
           });
-          expect([name, spec?.matchConstraints?.resourceRules]).toEqual([name, rules]);
+          expect(spec?.matchConstraints?.resourceRules, name).toEqual(rules);
           expect(['Equivalent', undefined]).toContain(spec?.matchConstraints?.matchPolicy);
           for (const { reason } of spec?.validations ?? [])
-            expect([name, reason]).toEqual([name, name === 'pool-deletion' ? undefined : 'Forbidden']);
+            expect(reason, name).toBe(name === 'pool-deletion' ? undefined : 'Forbidden');
         }
     },
   },
@@ -249,10 +249,7 @@ export const POLICY_ANSWERS: readonly Relation[] = [
     check: (installed) => {
       for (const { metadata, spec } of installed.list('ValidatingAdmissionPolicyBinding')) {
         const isWarning = metadata.name.startsWith('pool-deletion');
-        expect([metadata.name, spec?.validationActions]).toEqual([
-          metadata.name,
-          isWarning ? ['Warn', 'Audit'] : ['Deny'],
-        ]);
+        expect(spec?.validationActions, metadata.name).toEqual(isWarning ? ['Warn', 'Audit'] : ['Deny']);
       }
     },
   },
@@ -264,7 +261,7 @@ export const POLICY_ANSWERS: readonly Relation[] = [
           for (const [condition, request, expected] of cases) {
             const { verdict, message } = evaluatePolicy(policy, request);
             const answer = `${verdict} ${message}`.trim();
-            expect([condition, answer]).toEqual([condition, expect.stringMatching(toStart(expected))]);
+            expect(answer, condition).toMatch(toStart(expected));
           }
       },
     };
