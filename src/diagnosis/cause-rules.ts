@@ -98,7 +98,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         : `${names} ${have(isPlural)} not reported a ${field ?? 'configuration'} yet`,
     repairs: ({ referrer, replacement }) =>
       replacement === undefined
-        ? []
+        ? [findDaemon(referrer.name)]
         : [
             annotateNode('resetDesired', 'set desiredConfig to the config that the node runs', referrer.name, {
               desiredConfig: replacement,
@@ -216,7 +216,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   DrainBlocked: {
     summary: () => 'drain blocked',
     sentence: ({ since }, names) =>
-      `the drain of ${names} does not end${since ? `; it began at ${toSeconds(since)}` : ''}`,
+      `the drain of ${names} has not ended${since ? `; it began at ${toSeconds(since)}` : ''}`,
     more: ({ obstacles: { budgets, endingPods } = NO_OBSTACLES }) => [
       ...budgets.map(
         ({ namespace, name, pods }) =>

@@ -218,6 +218,17 @@ test('agrees with a naive model for any cluster', () => {
   );
 });
 
+test.each([
+  ['for hours', 120, ['only if w9 is one of your machines: approve its certificate request']],
+  ['since just now', 1, []],
+])('says how to approve a request that has waited %s, although everything is fine', (_age, minutes, texts) => {
+  const createdAt = new Date(NOW.getTime() - minutes * 60_000).toISOString();
+  const request = { name: 'csr-a', node: 'w9', signer: 'kubernetes.io/kube-apiserver-client-kubelet', createdAt };
+  const { ok, repairs } = check([HEALTHY], [FINE], { requests: { requests: [request] } });
+  expect(ok).toBe(true);
+  expect(repairs.map(({ text }) => text)).toEqual(texts);
+});
+
 test('says that nothing is lost only if all nodes were read', () => {
   const node = inspectedNode('n', { current: WORKER, desired: `rendered-worker-${'0'.repeat(32)}` });
   const findText = (selector?: string) => check([node], [FINE], { scope: { selector } }).repairs[0]?.text;

@@ -489,4 +489,12 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['DrainBlocked'],
     repairs: [READ_LOG],
   },
+  'a node without a daemon for days': {
+    source: 'own: its machine-config-daemon has never run',
+    nodes: { 'worker-0': { ageMinutes: 9_000, state: '' } },
+    pools: { worker: { ...AA, counts: [1, 0, 0, 0] } },
+    configs: [W.A],
+    problems: ['NotReported'],
+    repairs: [FIND_DAEMON],
+  },
 };
