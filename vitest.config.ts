@@ -31,8 +31,9 @@ export const COMMON = {
     expect: { poll: { timeout: 100_000 } },
     restoreMocks: true,
     unstubEnvs: true,
-    // Most of the time tests wait, for timeouts and for processes to start: more of them at once than there are cores.
-    maxWorkers: 2 * availableParallelism(),
+    // One more than there are cores, because some tests wait, for timeouts and for processes to start. Each worker
+    // imports every module, which takes seconds of processor time.
+    maxWorkers: availableParallelism() + 1,
   },
 } satisfies ViteUserConfig;
 

@@ -27,7 +27,7 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
 
 /** The metadata of nodes with their column `Status`. Whole nodes are three times as large. */
 const NODE_TABLE = { ...NODES, isMetadataOnly: false, isTable: true };
-const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
+export const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
 /** Beyond it, one list of all nodes is faster. */
 const MAX_SINGLE_NODES = 100;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Earlier releases serve none. */

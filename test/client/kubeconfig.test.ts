@@ -87,14 +87,18 @@ test('throws one sentence if there is no kubeconfig', async () => {
   expect(await findError({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');
 });
 
-const MANY_CONTEXTS = `contexts: [${'{},'.repeat(200_000)}]`;
+/** Aliases of aliases: a few lines that stand for more values than any kubeconfig has. */
+const MANY_VALUES = [
+  'a0: &a0 [1, 1]',
+  ...[1, 2, 3, 4, 5, 6].map((at) => `a${at}: &a${at} [${`*a${at - 1}, `.repeat(9)}]`),
+];
 
 test.each([
   ['a directory', () => home, 'it is a directory'],
   ['a named pipe without a writer', createPipe, 'it is not a regular file'],
   ['a device that never ends', () => '/dev/zero', 'it is not a regular file'],
   ['too many bytes', () => writeText(' '.repeat(16 * 1024 * 1024 + 1)), 'has more than 16777216 bytes'],
-  ['too many values', () => writeText(MANY_CONTEXTS), 'have more than 500000 values'],
+  ['too many values', () => writeText(MANY_VALUES.join('\n')), 'have more than 500000 values'],
 ])('rejects %s as a kubeconfig, and names the file', async (_what, create, problem) => {
   const kubeconfig = create();
   const error = await findError({ kubeconfig });

@@ -121,13 +121,13 @@ const skipMalformed: BrokenGuard = ({ index }) => {
 const ONE_WRITE: Bound = { starts: [[]], writers: ['node-1'], writes: 1, deliveries: 1, deletions: 1 };
 const THREE_WRITES: Bound = { starts: [[]], writers: ['node-1', 'infra'], writes: 3, deletions: 1 };
 const ONE_FAULT: Bound = { ...ONE_WRITE, faults: 1 };
-const TWO_DELETIONS: Bound = { ...ONE_WRITE, deletions: 2 };
+const TWO_DELETIONS: Bound = { ...ONE_WRITE, deliveries: 0, deletions: 2 };
 const HOLD: Bound = { ...ONE_WRITE, writers: ['worker'], writes: 2, deliveries: 2, holdMs: HOLD_MS };
 
 const MEMORY: Bound = { ...HOLD, watchedMs: HOLD_MS + 2_000 };
 const RELIST: Bound = { ...MEMORY, deliveries: 0, relists: 1 };
 const MALFORMED: Bound = { ...MEMORY, deliveries: 1, malformed: 1 };
-const RESTART: Bound = { ...MEMORY, starts: [['worker']], restarts: 1 };
+const RESTART: Bound = { ...MEMORY, starts: [['worker']], deliveries: 0, restarts: 1 };
 
 const IN_USE = 'A was in use the whole time';
 const HELD = 'a pool named A within the hold';

@@ -30,7 +30,7 @@ test.each<readonly [text: string, value: unknown]>([
 });
 
 test.each(fails)('fails in line %i: %j', (line, texts) => {
-  for (const text of texts) expect([text, findErrorLine(text)]).toEqual([text, line]);
+  for (const text of texts) expect(findErrorLine(text), text).toBe(line);
 });
 
 test('knows the lines of keys and items, the keys that it has twice, and whether more follows', () => {
@@ -58,5 +58,4 @@ test('rejects a text with too many values, also by aliases', () => {
   const message = /^file and the files before it have more than \d+ values$/;
   expect(() => parse(['a0: &a0 [1, 1]', ...bomb].join('\n'))).toThrow(message);
   expect(() => parseYaml('a: 1\n'.repeat(100), 'file', createNodeBudget(100))).toThrow(message);
-  expect(() => parse('- \n'.repeat(1_000_000))).toThrow(message);
 });

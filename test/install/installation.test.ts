@@ -40,7 +40,7 @@ test('files sort objects after those that they need, and only some profiles need
     expect([...new Set(names)].toSorted()).toEqual(names);
     const versions = files.map(({ content }) => /^apiVersion: (.*)$/m.exec(content)?.[1] ?? '');
     const isForAny = versions.every((version) => API_OF_AN_EMPTY_CLUSTER.test(version));
-    expect([profile, isForAny]).toEqual([profile, !needsRunningCluster(profile)]);
+    expect(isForAny, profile).toBe(!needsRunningCluster(profile));
     const filesWithKey = files.filter(({ content }) => content.includes(KEY_START));
     expect(filesWithKey.every(({ kind }) => kind === 'Secret')).toBe(true);
     expect(files.filter(({ isPrivate }) => isPrivate)).toEqual(filesWithKey);

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { type Kind, KINDS, parseResourcePath, toApiVersion } from './in-memory-cluster/kinds.ts';
 
 export interface SeenRequest {
@@ -39,7 +38,6 @@ export class Faults {
   /** The responses of all open watches. */
   readonly watches = new Set<ServerResponse>();
   readonly #interceptors = new Set<Interceptor>();
-  readonly #sockets = new Set<Socket>();
   readonly #revokedTokens = new Set<string | undefined>();
 
   /** Adds an interceptor and returns the function that removes it. */
@@ -54,10 +52,6 @@ export class Faults {
     this.#interceptors.clear();
   }
 
-  cutConnections() {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
   /** Rejects the tokens that were used so far. */
   revokeTokens() {
     for (const { headers } of this.requests) this.#revokedTokens.add(headers.authorization);
@@ -66,12 +60,10 @@ export class Faults {
   /** Sees a request before the API server. Returns whether it was answered. */
   apply(request: IncomingMessage, response: ServerResponse) {
     const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'https://cluster');
-    const { method = '', headers, socket } = request;
+    const { method = '', headers } = request;
     const isWatch = query.has('watch');
     const seen = { method, path, query, headers, isWatch };
     this.requests.push(seen);
-    if (!this.#sockets.has(socket)) socket.once('close', () => this.#sockets.delete(socket));
-    this.#sockets.add(socket);
     // Every interceptor sees every request.
     const faults = [...this.#interceptors].map((interceptor) => interceptor(seen));
     const fault = faults.find((candidate) => candidate !== 'pass');

@@ -19,6 +19,13 @@ function findStatusWriters({ writes }: VirtualWorld, since: number): readonly st
   return [...new Set(ofStatus.filter(({ atSeconds }) => atSeconds >= since).map(({ by }) => by))];
 }
 
+/** A guard of two replicas: the leader and the other one. */
+async function startReplicas() {
+  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
+  const [leader, other] = findLeader(world) === replica.name ? [replica, second] : [second, replica];
+  return { world, clock, leader, other };
+}
+
 function findLeader(world: VirtualWorld): string | undefined {
   return world.writes.findLast(({ path, body }) => LEASES.test(path) && readHolder(body) !== '')?.by;
 }
@@ -28,13 +35,13 @@ function readHolder(body: Readonly<Record<string, unknown>>): string {
 }
 
 test('of two replicas, only the leader writes the status, and renews the Lease every 26 s', async () => {
-  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
+  const { world, clock, leader, other } = await startReplicas();
   const since = clock.seconds;
   // Both have something to write.
-  for (const each of [replica, second]) await each.review(USED, { user: each.name });
+  for (const each of [leader, other]) await each.review(USED, { user: each.name });
   world.setGuardSpec({ holdSuperseded: '1h' });
   await clock.pass(30_000);
-  expect(findStatusWriters(world, since)).toEqual([findLeader(world)]);
+  expect(findStatusWriters(world, since)).toEqual([leader.name]);
   expect(world.leaseHolder).toContain(`${hostname()}_`);
   const renewals = world.writes.filter(({ path, atSeconds }) => LEASES.test(path) && atSeconds >= since);
   expect(renewals).toHaveLength(1);
@@ -52,36 +59,32 @@ test('the Lease says its duration in seconds, and its times in microseconds', as
 });
 
 test('if the leader cannot reach the API server for a minute, it stays the leader', async () => {
-  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
-  const leader = findLeader(world);
-  const lost = [replica, second].find(({ name }) => name === leader) ?? replica;
+  const { world, clock, leader } = await startReplicas();
   const countRenewals = () => world.writes.filter(({ path }) => LEASES.test(path)).length;
   const before = countRenewals();
   await clock.within(27_000, 'a renewal', () => countRenewals() > before);
   // The next renewal is due in a second.
   await clock.pass(25_000);
-  isolate(world, lost);
+  isolate(world, leader);
   await clock.pass(60_000);
   world.network.refused.clear();
   const since = clock.seconds;
   // Before the next renewal.
   world.setGuardSpec({ holdSuperseded: '2h' });
   await clock.pass(5_000);
-  expect(findStatusWriters(world, since)).toEqual([leader]);
+  expect(findStatusWriters(world, since)).toEqual([leader.name]);
   // Each replica sees within 26 s who holds the Lease.
   await clock.pass(30_000);
   world.setGuardSpec({ holdSuperseded: '1h' });
   await clock.pass(3_000);
-  expect(findStatusWriters(world, since)).toEqual([leader]);
+  expect(findStatusWriters(world, since)).toEqual([leader.name]);
 });
 
 test('if the leader is lost, the other replica takes over within 3 minutes, and writes the status alone', async () => {
-  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
-  const leader = findLeader(world);
-  const [lost, other] = leader === replica.name ? [replica, second] : [second, replica];
-  isolate(world, lost);
+  const { world, clock, leader, other } = await startReplicas();
+  isolate(world, leader);
   await clock.pass(110_000);
-  expect(findLeader(world)).toBe(lost.name);
+  expect(findLeader(world)).toBe(leader.name);
   await clock.within(70_000, 'the other replica is the leader', () => findLeader(world) === other.name);
   const since = clock.seconds;
   world.network.refused.clear();
@@ -91,9 +94,7 @@ test('if the leader is lost, the other replica takes over within 3 minutes, and 
 });
 
 test('a replica that stops serves for 5 s, sends clients to the other one, and hands over the Lease', async () => {
-  const { world, clock, replica, second } = await startWorld({ replicas: 2 });
-  const leader = findLeader(world);
-  const [stopping, other] = leader === replica.name ? [replica, second] : [second, replica];
+  const { world, clock, leader: stopping, other } = await startReplicas();
   expect((await stopping.review(USED)).connection).toBe('keep-alive');
   stopping.stop();
   await clock.pass(4_000);

@@ -132,20 +132,38 @@ const ACCESS_ROLES = ['role', 'rolebinding'].map((kind) => `cluster${kind}/machi
 const FLOOR = ['policy', 'policybinding'].flatMap((kind) => {
   return ['nodes', 'pools'].map((name) => `validatingadmission${kind}/${name}.machineconfig-guard.io`);
 });
+const EVERY_FLAG = {
+  profile: 'fail-open-with-floor',
+  authority: undefined,
+  mode: 'Audit',
+  hold: '24h',
+  singleNode: true,
+  hostNetwork: true,
+  machineconfigAccess: false,
+  openNetwork: true,
+} as const;
 const FORGOTTEN = [
-  [{}, []],
-  [{ hostNetwork: true, singleNode: true }, ['--single-node: was set, is kept', '--host-network: was set, is kept']],
-  [{ authority: undefined }, ['--tls: was service-ca, is kept']],
-  [{ machineconfigAccess: false }, ['--no-machineconfig-access: was set, is kept']],
-  [{ openNetwork: true }, ['--open-network: was set, is kept']],
-  [{ profile: 'fail-open-with-floor' }, ['--profile: was fail-open-with-floor, is kept']],
-  [{ mode: 'Audit', hold: '24h' }, ['--mode: was Audit, is kept', '--hold: was 24h, is kept']],
-  [{ kubernetesVersion: 27 }, []],
-] as const satisfies readonly [Partial<InstallationOptions>, string[]][];
+  ['no flag', {}, []],
+  [
+    'every flag',
+    EVERY_FLAG,
+    [
+      '--profile: was fail-open-with-floor, is kept',
+      '--tls: was service-ca, is kept',
+      '--mode: was Audit, is kept',
+      '--hold: was 24h, is kept',
+      '--single-node: was set, is kept',
+      '--host-network: was set, is kept',
+      '--no-machineconfig-access: was set, is kept',
+      '--open-network: was set, is kept',
+    ],
+  ],
+  ['no flag on OpenShift 4.14', { kubernetesVersion: 27 }, []],
+] as const satisfies readonly [string, Partial<InstallationOptions>, string[]][];
 
 const toLines = (notes: readonly string[]) => notes.map((note) => `machineconfig-guard: ${note}\n`).join('');
 
-test.each(FORGOTTEN)('keeps the forgotten flags of %j, and the image', async (changes, notes) => {
+test.each(FORGOTTEN)('keeps the image, and the forgotten flags of a guard with %s', async (_what, changes, notes) => {
   const installed = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes) };
   const { kubernetesVersion: _version, authority, image, ...flags } = { ...RENDER_OPTIONS, ...changes };
   // One of the two objects that are read shows the flags and the image.

@@ -15,10 +15,7 @@ export const POLICY_RELATIONS: readonly Relation[] = [
       for (const { name, objects } of installed.sets) {
         const namesOf = (kind: string) =>
           objects.filter((each) => each.kind === kind).map((each) => each.metadata.name);
-        expect([name, namesOf('ValidatingAdmissionPolicyBinding')]).toEqual([
-          name,
-          namesOf('ValidatingAdmissionPolicy'),
-        ]);
+        expect(namesOf('ValidatingAdmissionPolicyBinding'), name).toEqual(namesOf('ValidatingAdmissionPolicy'));
       }
       for (const { metadata, spec } of installed.list('ValidatingAdmissionPolicyBinding'))
         expect(spec?.policyName).toBe(metadata.name);
@@ -76,10 +73,7 @@ export const POLICY_RELATIONS: readonly Relation[] = [
         ['overrides', 'settings', 'nodes', 'pools'].map((name) => `${name}.machineconfig-guard.io`),
       );
       for (const { metadata, spec } of installed.list('ValidatingAdmissionPolicy'))
-        expect([metadata.name, spec?.failurePolicy]).toEqual([
-          metadata.name,
-          closed.has(metadata.name) ? 'Fail' : 'Ignore',
-        ]);
+        expect(spec?.failurePolicy, metadata.name).toBe(closed.has(metadata.name) ? 'Fail' : 'Ignore');
     },
   },
   {

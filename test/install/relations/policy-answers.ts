@@ -10,7 +10,8 @@ const NODES_PATH = '/api/v1/nodes';
 const HASH = '0123456789abcdef'.repeat(2);
 const CONFIG = `rendered-worker-${HASH}`;
 const OTHER = `rendered-infra-${HASH}`;
-const OPERATOR = 'system:serviceaccount:openshift-machine-config-operator:machine-config-controller';
+const OPERATOR = 'system:serviceaccount:openshift-machine-config-operator:machine-config-';
+const GITOPS = 'system:serviceaccount:openshift-gitops:x';
 const GUARD = `system:serviceaccount:${INSTALLED_NAME}:${INSTALLED_NAME}`;
 
 type Case = readonly [condition: string, request: PolicyRequest, answer: string];
@@ -138,9 +139,17 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['a node gets a config', update('nodes', toNode(CONFIG), toNode(CONFIG, OTHER)), 'allowed'],
     ['a pool gets a config', update('machineconfigpools', toPool(CONFIG), toPool(OTHER)), 'allowed'],
     ['a field is removed', update('nodes', toNode(CONFIG), toNode()), 'allowed'],
+    ['all annotations are removed', update('nodes', toNode(CONFIG), { metadata: { name: 'node0' } }), 'allowed'],
     ['a wrong name was there before', update('nodes', toNode('x', CONFIG), toNode('x', OTHER)), 'allowed'],
     ['nothing changes', update('nodes', toNode('x'), toNode('x')), 'unmatched'],
-    ['the operator writes', update('nodes', toNode(CONFIG), toNode('x'), OPERATOR), 'unmatched'],
+    ...['daemon', 'controller'].map((account): Case => {
+      return [`the ${account} writes`, update('nodes', toNode(CONFIG), toNode('x'), OPERATOR + account), 'unmatched'];
+    }),
+    [
+      'GitOps writes a wrong name',
+      update('machineconfigpools', toPool(CONFIG), toPool('x'), GITOPS),
+      'denied MCG_UNKNOWN_CONFIG: pool worker (spec) ',
+    ],
     ['a node is created', { ...update('nodes', toNode(), toNode('x')), operation: 'CREATE' }, 'unmatched'],
   ],
   overrides: [
@@ -162,7 +171,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['there is a reason', deleteWebhook({}, INSTALLED_NAME, 'x'), 'allowed'],
     ['it is a dry run', deleteWebhook({ isDryRun: true }), 'unmatched'],
     ['it is another webhook', deleteWebhook({}, 'other'), 'unmatched'],
-    ['GitOps deletes it', deleteWebhook({ user: 'system:serviceaccount:openshift-gitops:x' }), 'unmatched'],
+    ['GitOps deletes it', deleteWebhook({ user: GITOPS }), 'unmatched'],
     [
       'a Policy deletes it',
       deleteWebhook({ user: 'system:serviceaccount:open-cluster-management-agent-addon:x' }),
@@ -228,10 +237,10 @@ export const POLICY_ANSWERS: readonly Relation[] = [
               scope: 'Cluster',
             };
           });
-          expect([name, spec?.matchConstraints?.resourceRules]).toEqual([name, rules]);
+          expect(spec?.matchConstraints?.resourceRules, name).toEqual(rules);
           expect(['Equivalent', undefined]).toContain(spec?.matchConstraints?.matchPolicy);
           for (const { reason } of spec?.validations ?? [])
-            expect([name, reason]).toEqual([name, name === 'pool-deletion' ? undefined : 'Forbidden']);
+            expect(reason, name).toBe(name === 'pool-deletion' ? undefined : 'Forbidden');
         }
     },
   },
@@ -240,10 +249,7 @@ export const POLICY_ANSWERS: readonly Relation[] = [
     check: (installed) => {
       for (const { metadata, spec } of installed.list('ValidatingAdmissionPolicyBinding')) {
         const isWarning = metadata.name.startsWith('pool-deletion');
-        expect([metadata.name, spec?.validationActions]).toEqual([
-          metadata.name,
-          isWarning ? ['Warn', 'Audit'] : ['Deny'],
-        ]);
+        expect(spec?.validationActions, metadata.name).toEqual(isWarning ? ['Warn', 'Audit'] : ['Deny']);
       }
     },
   },
@@ -255,7 +261,7 @@ export const POLICY_ANSWERS: readonly Relation[] = [
           for (const [condition, request, expected] of cases) {
             const { verdict, message } = evaluatePolicy(policy, request);
             const answer = `${verdict} ${message}`.trim();
-            expect([condition, answer]).toEqual([condition, expect.stringMatching(toStart(expected))]);
+            expect(answer, condition).toMatch(toStart(expected));
           }
       },
     };

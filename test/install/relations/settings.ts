@@ -71,15 +71,13 @@ export const SETTINGS_RELATIONS: readonly Relation[] = [
     rule: 'the API server accepts the modes and holds that the program accepts, and no others',
     check: (installed) => {
       for (const mode of [...MODES, 'Off', 'enforce', ''])
-        expect([mode, findProblems(installed, { spec: { mode } }).length === 0]).toEqual([
-          mode,
+        expect(findProblems(installed, { spec: { mode } }).length === 0, mode).toBe(
           (MODES as readonly string[]).includes(mode),
-        ]);
+        );
       for (const holdSuperseded of HOLDS)
-        expect([holdSuperseded, findProblems(installed, { spec: { holdSuperseded } }).length === 0]).toEqual([
-          holdSuperseded,
+        expect(findProblems(installed, { spec: { holdSuperseded } }).length === 0, holdSuperseded).toBe(
           isHold(holdSuperseded),
-        ]);
+        );
     },
   },
   {
@@ -103,7 +101,7 @@ export const SETTINGS_RELATIONS: readonly Relation[] = [
       const example = { metadata: { creationTimestamp: 'now' }, spec: { mode: 'Enforce' }, status: LONG_STATUS };
       for (const { jsonPath, type, name, priority = 0 } of required(getVersion(installed).additionalPrinterColumns)) {
         const value = findByJsonPath(example, jsonPath);
-        expect([name, typeof value]).toEqual([name, TYPE_OF_COLUMN[type] === 'integer' ? 'number' : 'string']);
+        expect(typeof value, name).toBe(TYPE_OF_COLUMN[type] === 'integer' ? 'number' : 'string');
         expect([0, 1]).toContain(priority);
       }
     },
