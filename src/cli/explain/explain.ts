@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { Argument, Command } from 'commander';
+import { Command } from 'commander';
 import { CODE_DESCRIPTIONS } from '../../api/codes.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
@@ -32,9 +32,7 @@ const MAX_NEAREST = 5;
 export function createExplainCommand(): Command {
   const command = new Command('explain')
     .description('Explain a code, an alert or an error message, and what to do.')
-    .addArgument(
-      new Argument('[topic...]', 'a code, state or alert, an error message, or a page and its section').default([]),
-    )
+    .argument('[topic...]', 'a code, state or alert, an error message, or a page and its section')
     .addHelpText(
       'after',
       `

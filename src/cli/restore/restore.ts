@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from 'commander';
+import { Command, Option } from 'commander';
 import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
 import { type ConfigDifference, formatDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
@@ -51,7 +51,7 @@ const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at le
 export function createRestoreCommand(): Command {
   const command = new Command('restore')
     .description('Create a missing config again, and end the deadlock of its pool.')
-    .addArgument(new Argument('[config]', 'name of the missing MachineConfig, or its unambiguous beginning'))
+    .argument('[config]', 'name of the missing MachineConfig, or its unambiguous beginning')
     .option('--accept-content', 'create the config even if its content does not match the hash in its name')
     .option('--confirm', 'write; without it, only send dry runs and print the plan')
     .option(
