@@ -3,9 +3,8 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../common/printable-text.ts';
-import { formatError } from '../client/output/error-text.ts';
 import { removeUnsafe } from '../client/output/output.ts';
-import { getErrorWidth, wrapText } from '../client/output/text-format.ts';
+import { formatNext, getErrorWidth, wrapText } from '../client/output/text-format.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
@@ -58,6 +57,18 @@ export async function runProgram(args: readonly string[], io: ProcessIo, name = 
   }
 }
 
+/**
+ * One line for a script. For a terminal, and with two ways out, each command has its own line, because a person copies
+ * it.
+ */
+function formatError(error: CliError, commands: CommandFormatter): string {
+  const terminalWidth = getErrorWidth();
+  if (terminalWidth === undefined && error.advice.length < 2) return `${commands.program}: ${error.describe(commands)}`;
+  const width = terminalWidth ?? Number.POSITIVE_INFINITY;
+  const next = formatNext({ width, hasColors: false, commands }, ...error.advice);
+  return [...wrapText(`${commands.program}: ${error.message}`, width), ...next].join('\n');
+}
+
 /** Prints the error, unless the report has explained it. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(
   error: unknown,
@@ -84,8 +95,7 @@ export function createProgram(name: string): Command {
   return (
     addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
-      // That of commander ignores the names of subcommands.
-      .helpCommand(false)
+      .helpCommand('help [command]', 'Print the help of a command.')
       .hook('preAction', inheritClusterFlags)
       // A flag after the command belongs to the command.
       .enablePositionalOptions()
@@ -117,21 +127,7 @@ Examples:
       .addCommand(createUninstallCommand())
       .addCommand(createServeCommand())
       .addCommand(createCertsCommand())
-      .addCommand(createHelpCommand())
   );
-}
-
-function createHelpCommand(): Command {
-  return new Command('help')
-    .description('Print the help of a command.')
-    .argument('[command...]', 'name of the command, and of its subcommand')
-    .action((names: readonly string[], _flags: object, help: Command) => {
-      let command = help.parent ?? help;
-      for (const name of names) {
-        command = command.commands.find((each) => each.name() === name) ?? command.error(`unknown command '${name}'`);
-      }
-      command.help();
-    });
 }
 
 /** Makes commander write to `io`, and throw instead of ending the process. */

@@ -47,15 +47,21 @@ export async function accessCluster<T>(verb: Verb, path: string, signal: AbortSi
   }
 }
 
-/** @throws ClusterAccessError, or the signal's reason; a 404 returns undefined */
-export async function readObject(api: KubeApi, path: string, verb: Verb = 'get', signal = NEVER_ABORTED) {
-  return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
+/** An empty list of an old API server is null. */
+export interface StoredList<Item> {
+  readonly items?: readonly Item[] | null;
 }
 
-/** Such as `v1.31.1`, or null if it is unknown. */
-export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
-  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
-  return typeof server?.gitVersion === 'string' ? server.gitVersion : null;
+/** @throws ClusterAccessError, or the signal's reason; a 404 returns undefined */
+export async function readObject<Stored>(
+  api: KubeApi,
+  path: string,
+  verb: Verb = 'get',
+  signal = NEVER_ABORTED,
+  accept?: string,
+): Promise<Stored | undefined> {
+  const send = () => orUndefined(api.json({ path, accept, signal }));
+  return (await accessCluster(verb, path, signal, send)) as Stored | undefined;
 }
 
 export function isRetryableRead(error: unknown): boolean {

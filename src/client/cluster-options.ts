@@ -3,14 +3,18 @@ import type { KubeApi } from '../kube/api.ts';
 import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
-import { createEnvOption, parseDurationOption } from './option-parsers.ts';
+import type { RepeatedFlags } from './output/advice.ts';
+import { parseDurationOption } from './option-parsers.ts';
 
-export interface ClusterFlags {
+export interface ClusterFlags extends RepeatedFlags {
   readonly as?: string;
-  readonly context?: string;
-  readonly kubeconfig?: string;
   /** In milliseconds; 0 sets no limit. */
   readonly requestTimeout?: number;
+}
+
+/** Of a command that prints a report. */
+export interface ReportFlags extends ClusterFlags {
+  readonly output: string;
 }
 
 /**
@@ -27,15 +31,12 @@ export function addClusterFlags(command: Command): Command {
 export function addConnectionFlags(command: Command): Command {
   return command
     .optionsGroup('Cluster flags, also before the command:')
-    .addOption(
-      createEnvOption('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)'),
-    )
-    .addOption(createEnvOption('--context <name>', 'context of the kubeconfig'));
+    .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)')
+    .option('--context <name>', 'context of the kubeconfig');
 }
 
-/** Applies the flags before the command. A flag after the command wins. `help` needs none. */
+/** Applies the flags before the command. A flag after the command wins. */
 export function inheritClusterFlags(root: Command, command: Command): void {
-  if (command.name() === 'help') return;
   for (const option of root.options) {
     const name = option.attributeName();
     const isOwn = command.options.some((own) => own.attributeName() === name);

@@ -27,7 +27,7 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
 
 /** The metadata of nodes with their column `Status`. Whole nodes are three times as large. */
 const NODE_TABLE = { ...NODES, isMetadataOnly: false, isTable: true };
-const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
+export const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
 /** Beyond it, one list of all nodes is faster. */
 const MAX_SINGLE_NODES = 100;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Earlier releases serve none. */
@@ -58,9 +58,12 @@ export async function readClusterSnapshot(
 ) {
   const query = labelSelector === undefined ? {} : { labelSelector };
   const known = earlier !== undefined && earlier.doubtful.size <= MAX_SINGLE_NODES ? earlier : undefined;
-  const { skippedNodes, ...cluster } = await readNodesAndPools(api, signal, () => {
-    return known === undefined ? listNodesWithStatus(api, signal, query) : listDoubtful(api, signal, query, known);
-  });
+  const isCertain = ({ referrer }: InspectedNode): boolean => known?.doubtful.has(referrer.name) === false;
+  const allNodes =
+    known === undefined
+      ? await listNodesWithStatus(api, signal, query)
+      : [...known.snapshot.nodes.filter(isCertain), ...(await listByName(api, [...known.doubtful], signal, query))];
+  const { skippedNodes, ...cluster } = await readPools(api, signal, allNodes);
   const imageMode = await readImageMode(api, signal);
   const all = await readConfigs(api, signal);
   const findNames = (isWanted: (config: WatchedConfig) => boolean) => all.filter(isWanted).map(({ name }) => name);
@@ -88,23 +91,13 @@ async function readImageMode(api: KubeApi, signal: AbortSignal) {
   };
 }
 
-/** @returns also the time of the first list by the clock of the API server */
-async function readNodesAndPools(
-  api: KubeApi,
-  signal: AbortSignal,
-  listNodes: () => Promise<NodeList> = () => list(api, NODES, parseInspectedNode, signal),
-) {
-  const { items: allNodes, servedAt: at } = await listNodes();
+/** @returns also the nodes that the operator manages, and the names of the others */
+async function readPools(api: KubeApi, signal: AbortSignal, allNodes: readonly InspectedNode[]) {
   const pools = sortByName(await listAll(api, POOLS, parseInspectedPool, signal));
   const poolReferrers = pools.map(({ referrer }) => referrer);
   const managed = groupBy(sortByName(allNodes), ({ referrer }) => isManagedByOperator(referrer, poolReferrers));
   const skippedNodes = (managed.get(false) ?? []).map(({ referrer }) => referrer.name);
-  return { nodes: managed.get(true) ?? [], skippedNodes, pools, at };
-}
-
-interface NodeList {
-  readonly items: readonly InspectedNode[];
-  readonly servedAt: Date;
+  return { nodes: managed.get(true) ?? [], skippedNodes, pools };
 }
 
 /**
@@ -115,25 +108,13 @@ async function listNodesWithStatus(
   api: KubeApi,
   signal: AbortSignal,
   query: Readonly<Record<string, string>>,
-): Promise<NodeList> {
-  const table = await list(api, NODE_TABLE, parseInspectedNode, signal, query);
-  const groups = groupBy(table.items, lacksReason);
+): Promise<readonly InspectedNode[]> {
+  const rows = await listAll(api, NODE_TABLE, parseInspectedNode, signal, query);
+  const groups = groupBy(rows, lacksReason);
   const incomplete = groups.get(true) ?? [];
-  if (incomplete.length > MAX_SINGLE_NODES) return await list(api, WHOLE_NODES, parseInspectedNode, signal, query);
+  if (incomplete.length > MAX_SINGLE_NODES) return await listAll(api, WHOLE_NODES, parseInspectedNode, signal, query);
   const names = incomplete.map(({ referrer: { name } }) => name);
-  return { ...table, items: [...(groups.get(false) ?? []), ...(await listByName(api, names, signal, query))] };
-}
-
-/** The nodes of an earlier snapshot, with the doubtful ones read again. */
-async function listDoubtful(
-  api: KubeApi,
-  signal: AbortSignal,
-  query: Readonly<Record<string, string>>,
-  { snapshot, doubtful }: EarlierSnapshot,
-): Promise<NodeList> {
-  const others = snapshot.nodes.filter(({ referrer: { name } }) => !doubtful.has(name));
-  const again = await listByName(api, [...doubtful], signal, query);
-  return { items: [...others, ...again], servedAt: api.now() };
+  return [...(groups.get(false) ?? []), ...(await listByName(api, names, signal, query))];
 }
 
 async function listByName(
@@ -156,22 +137,31 @@ export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<Wa
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
 
-/** Reads everything that can name a config, for `who-uses`. Of the nodes, only their metadata. */
+/**
+ * Reads everything that can name a config, for `who-uses`. Of the nodes, only their metadata.
+ * @returns also the time of the first list by the clock of the API server
+ */
 export async function readReferrers(api: KubeApi, signal: AbortSignal) {
-  const cluster = await readNodesAndPools(api, signal);
+  const { items, servedAt: at } = await list(api, NODES, parseInspectedNode, signal);
+  const cluster = await readPools(api, signal, items);
   const builds = await listServed(api, BUILDS, parseInspectedBuild, signal);
-  return { ...cluster, builds, referrers: listReferrers({ ...cluster, builds }) };
+  return { ...cluster, builds, at, referrers: listReferrers({ ...cluster, builds }) };
 }
 
 /** The installer stores its configuration here, and the etcd operator reads the same field. */
 const INSTALL_CONFIG_PATH = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
 
+interface StoredConfigMap {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
 /** Undefined if the cluster does not say it, or denies access. */
 export async function readControlPlaneSize(api: KubeApi, signal: AbortSignal): Promise<ControlPlaneSize | undefined> {
   try {
-    const configMap = await readObject(api, INSTALL_CONFIG_PATH, 'get', signal);
-    const { data } = configMap as { readonly data?: Readonly<Record<string, string>> };
-    const installConfig = parse(data?.['install-config'] ?? '') as Readonly<Record<string, { replicas?: unknown }>>;
+    const configMap = await readObject<StoredConfigMap>(api, INSTALL_CONFIG_PATH, 'get', signal);
+    const installConfig = parse(configMap?.data?.['install-config'] ?? '') as Readonly<
+      Record<string, { replicas?: unknown }>
+    >;
     const masters = installConfig['controlPlane']?.replicas;
     const arbiters = installConfig['arbiter']?.replicas;
     if (typeof masters !== 'number') return undefined;

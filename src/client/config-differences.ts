@@ -33,8 +33,8 @@ export async function readDifferences(
 ): Promise<readonly ConfigDifference[] | undefined> {
   const readSpec = async (name: string) => {
     const path = objectPath(MACHINE_CONFIGS_PATH, name);
-    const object = await readWithRetries((limited) => readObject(api, path, 'get', limited), signal);
-    return object === undefined ? undefined : (((object as ApiObject).spec ?? {}) as Spec);
+    const object = await readWithRetries((limited) => readObject<ApiObject>(api, path, 'get', limited), signal);
+    return object && ((object.spec ?? {}) as Spec);
   };
   const other = await readSpec(otherName);
   if (other === undefined) return undefined;

@@ -18,42 +18,34 @@ export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 const MAX_MESSAGE_LENGTH = 2_000;
 
 interface CliErrorOptions extends ErrorOptions {
-  readonly advice?: Advice | undefined;
-  readonly otherwise?: Advice | undefined;
+  readonly advice?: Advice | readonly Advice[] | undefined;
 }
 
 /** Ends a command with the given exit code and a message of one line. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
-  readonly advice: Advice | undefined;
-  /** What to do if the advice does not help. */
-  readonly otherwise: Advice | undefined;
+  /** What to do, and then what to do if that does not help. */
+  readonly advice: readonly Advice[];
 
-  constructor(message: string, exitCode: ExitCode, { advice, otherwise, ...options }: CliErrorOptions = {}) {
+  constructor(message: string, exitCode: ExitCode, { advice = [], ...options }: CliErrorOptions = {}) {
     super(toPrintableLine(message, MAX_MESSAGE_LENGTH), options);
     this.exitCode = exitCode;
-    this.advice = advice;
-    this.otherwise = otherwise;
-  }
-
-  /** The advice, in its order. */
-  get ways(): readonly Advice[] {
-    return [this.advice, this.otherwise].filter((way) => way !== undefined);
+    this.advice = [advice].flat();
   }
 
   /** One line. */
   describe(commands: CommandFormatter): string {
-    return [this.message, ...this.ways.map((way) => commands.toClause(way))].join('; ');
+    return [this.message, ...this.advice.map((each) => commands.toClause(each))].join('; ');
   }
 }
 
-/** Ends a command with the given exit code after its report, which says why. Prints nothing more. */
+/** Ends a command after its report, which says why. Prints nothing more. */
 export class ReportedFailure extends Error {
   override readonly name = 'ReportedFailure';
   readonly exitCode: ExitCode;
 
-  constructor(exitCode: ExitCode) {
+  constructor(exitCode: ExitCode = EXIT_CODE.failure) {
     super(`the report explains exit code ${exitCode}`);
     this.exitCode = exitCode;
   }

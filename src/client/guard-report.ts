@@ -22,7 +22,7 @@ export interface StoredGuard {
 }
 
 export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<StoredGuard | undefined> {
-  return (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
+  return await readObject(api, GUARD_PATH, 'get', signal);
 }
 
 /** The hold of the cluster's guard, and what it has seen. Without a guard there is no hold. */

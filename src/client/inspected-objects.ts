@@ -19,6 +19,8 @@ export interface Condition {
   readonly since: Date | undefined;
 }
 
+/** As the controller of nodes writes it (Kubernetes, pkg/controller/nodelifecycle). */
+const UNREPORTED = /stopped posting node status|never posted node status/;
 /** The field managers of the operator. Writes of others are no progress of a roll-out. */
 const OPERATOR_MANAGERS: ReadonlySet<string> = new Set(['machine-config-controller', 'machine-config-daemon']);
 
@@ -30,8 +32,10 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
   const { labels, creationTimestamp } = node.metadata ?? {};
   const reason = readAnnotation(node, 'reason');
   const drainRequest = readAnnotation(node, 'desiredDrain');
-  const isDraining = drainRequest.startsWith('drain-') && drainRequest !== readAnnotation(node, 'lastAppliedDrain');
+  const wantsDrain = drainRequest.startsWith('drain-');
+  const isDrained = wantsDrain && drainRequest === readAnnotation(node, 'lastAppliedDrain');
   const { isCordoned, readiness } = node.columns === undefined ? readStatus(node) : parseStatusColumn(node.columns);
+  const desiredConfigWrite = findAnnotationWrite(node, 'desiredConfig');
   const referrer = NODES.parse(node);
   return {
     referrer,
@@ -39,13 +43,14 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     desiredConfig: findReferencedConfig(referrer, 'desiredConfig'),
     labels: labels ?? {},
     createdAt: parseTime(creationTimestamp),
-    movedAt: findOperatorWrite(node, ['f:metadata', 'f:annotations']),
+    movedAt: findLatest([findOperatorWrite(node, ['f:metadata', 'f:annotations']), desiredConfigWrite?.at]),
     state: readAnnotation(node, 'state'),
     reason,
     daemonReason: parseDaemonReason(reason),
     currentConfigWrite: findAnnotationWrite(node, 'currentConfig'),
-    desiredConfigWrite: findAnnotationWrite(node, 'desiredConfig'),
-    drain: isDraining ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
+    desiredConfigWrite,
+    drain: wantsDrain && !isDrained ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
+    isDrained,
     cordon: isCordoned ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
     readiness,
   };
@@ -58,7 +63,12 @@ function readStatus(node: ApiObject): NodeStatus {
   const ready = parseConditions(node).find(({ type }) => type === 'Ready');
   return {
     isCordoned: unschedulable === true,
-    readiness: ready && { isReady: ready.status === 'True', since: ready.since, message: ready.message },
+    readiness: ready && {
+      isReady: ready.status === 'True',
+      since: ready.since,
+      message: ready.message,
+      isReported: ready.status === 'False' && ready.message !== '' && !UNREPORTED.test(ready.message),
+    },
   };
 }
 
@@ -70,7 +80,9 @@ function parseStatusColumn({ Status }: NonNullable<ApiObject['columns']>): NodeS
   const isKnown = words.includes('Ready') || words.includes('NotReady');
   return {
     isCordoned: words.includes('SchedulingDisabled'),
-    readiness: isKnown ? { isReady: words.includes('Ready'), since: undefined, message: '' } : undefined,
+    readiness: isKnown
+      ? { isReady: words.includes('Ready'), since: undefined, message: '', isReported: false }
+      : undefined,
   };
 }
 
@@ -98,6 +110,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     machineCount: Number(status['machineCount']) || 0,
     updatedMachineCount: Number(status['updatedMachineCount']) || 0,
     degradedMachineCount: Number(status['degradedMachineCount']) || 0,
+    unavailableMachineCount: Number(status['unavailableMachineCount']) || 0,
     movedAt: findLatest([
       findOperatorWrite(pool, ['f:spec', 'f:configuration']),
       findOperatorWrite(pool, ['f:status'], 'status'),
@@ -113,24 +126,27 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
 /** @throws MalformedObject if a reference cannot be read */
 export function parseInspectedBuild(build: ApiObject): InspectedBuild {
   const { machineOSConfig } = (build.spec ?? {}) as { readonly machineOSConfig?: { readonly name?: unknown } };
-  const failure = parseConditions(build).find(
-    ({ type, status }) => (type === 'Failed' || type === 'Interrupted') && status === 'True',
-  );
+  const conditions = parseConditions(build).filter(({ status }) => status === 'True');
+  const failure = conditions.find(({ type }) => type === 'Failed' || type === 'Interrupted');
   const osConfig = machineOSConfig?.name;
   return {
     referrer: BUILDS.parse(build),
     osConfig: typeof osConfig === 'string' ? osConfig : undefined,
     failure: failure && (failure.message || failure.reason || failure.type),
+    isSuccessful: conditions.some(({ type }) => type === 'Succeeded'),
+    createdAt: parseTime(build.metadata?.creationTimestamp),
   };
 }
 
 export function parseInspectedOsConfig(osConfig: ApiObject): InspectedOsConfig {
   const { machineConfigPool } = (osConfig.spec ?? {}) as { readonly machineConfigPool?: { readonly name?: unknown } };
   const build = readAnnotation(osConfig, 'current-machine-os-build');
+  const hasRebuild = osConfig.metadata?.annotations?.[`${MCO_GROUP}/rebuild`] !== undefined;
   return {
     name: String(osConfig.metadata?.name),
     pool: String(machineConfigPool?.name),
     currentBuild: build === '' ? undefined : build,
+    rebuild: hasRebuild ? { since: findAnnotationWrite(osConfig, 'rebuild')?.at } : undefined,
   };
 }
 

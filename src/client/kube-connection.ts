@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import type { RequestOptions } from 'node:https';
 import { createSecureContext } from 'node:tls';
-import { type Cluster, KubeConfig } from '@kubernetes/client-node';
+import type { Cluster, KubeConfig } from '@kubernetes/client-node';
 import { joinFirst } from '../common/printable-text.ts';
 import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
 import type { Connection, Credentials } from '../kube/api.ts';
@@ -114,6 +114,10 @@ function explainCredentials(command: string | undefined, error: NodeJS.ErrnoExce
   return new CredentialsError(`${subject} ${isTimeout(error) ? 'does not end' : 'fails'}; run it to see why`);
 }
 
+function fail(problem: string): never {
+  throw new KubeconfigError(`in the kubeconfig, ${problem}`);
+}
+
 function findCluster(config: KubeConfig): Cluster {
   const contexts = config.getContexts().map(({ name }) => name);
   const current = config.getCurrentContext();
@@ -125,35 +129,19 @@ function findCluster(config: KubeConfig): Cluster {
     const problem = hasText(current) ? `no context "${current}"` : 'no current-context; choose one with --context';
     throw new KubeconfigError(`the kubeconfig has ${problem}; it has ${joinFirst(contexts, MAX_CONTEXTS)}`);
   }
-  const cluster = config.getCluster(context.cluster);
-  if (cluster === null)
-    throw new KubeconfigError(
-      `in the kubeconfig, context "${current}" names cluster "${context.cluster}", which does not exist`,
-    );
+  const cluster =
+    config.getCluster(context.cluster) ??
+    fail(`context "${current}" names cluster "${context.cluster}", which does not exist`);
   const user = config.getUser(context.user ?? '');
   if (hasText(context.user) && user === null)
-    throw new KubeconfigError(
-      `in the kubeconfig, context "${current}" names user "${context.user}", which does not exist`,
-    );
+    fail(`context "${current}" names user "${context.user}", which does not exist`);
   const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as { name?: string; config?: object };
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
   if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile'))
-    throw new KubeconfigError(
-      `in the kubeconfig, user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`,
-    );
+    fail(`user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`);
   if (!URL.canParse(cluster.server))
-    throw new KubeconfigError(
-      `in the kubeconfig, the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
-    );
+    fail(`the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`);
   return cluster;
-}
-
-export function connectionFromKubeconfig(text: string): KubeConnection {
-  return new KubeConnection(() => {
-    const config = new KubeConfig();
-    config.loadFromString(text);
-    return config;
-  });
 }
 
 /** Although its type is a string, a field of the file can be missing or null. */

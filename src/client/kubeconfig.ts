@@ -9,8 +9,6 @@ import { parseYaml, YamlError } from '../files/yaml-document.ts';
 import { hasText, KubeConnection, KubeconfigError } from './kube-connection.ts';
 import { advise, type RepeatedFlags } from './output/advice.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** One cluster with its certificates has about 6 KiB. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const NO_CLUSTER_ADVICE = advise(
@@ -25,33 +23,27 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
  * client library rejects a list with a missing file or with a name in two files, and takes the last current-context.
  * Tests replace the `root` of the files of the pod.
  */
-export function loadConnection(
-  options: RepeatedFlags & { readonly as?: string },
-  env: Environment = process.env,
-  root = '',
-): KubeConnection {
+export function loadConnection(options: RepeatedFlags & { readonly as?: string }, root = ''): KubeConnection {
   return new KubeConnection(() => {
-    const config = loadConfig(options, env, root);
+    const config = loadConfig(options, root);
     if (options.context !== undefined) config.setCurrentContext(options.context);
-    const { name } = config.getCurrentUser() ?? {};
-    const impersonate = options.as === undefined ? {} : { impersonateUser: options.as };
-    config.users = config.users.map((user) => (user.name === name ? { ...user, ...impersonate } : user));
+    if (options.as !== undefined) Object.assign(config.getCurrentUser() ?? {}, { impersonateUser: options.as });
     return config;
   });
 }
 
-function loadConfig({ kubeconfig }: RepeatedFlags, env: Environment, root = ''): KubeConfig {
+function loadConfig({ kubeconfig }: RepeatedFlags, root = ''): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfig !== undefined) {
     addFile(config, kubeconfig, '--kubeconfig');
     return config;
   }
-  const listed = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
-  const defaultFile = path.join(env['HOME'] ?? homedir(), '.kube', 'config');
+  const listed = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
+  const defaultFile = path.join(process.env['HOME'] ?? homedir(), '.kube', 'config');
   const isDefault = listed.length === 0;
   const files = (isDefault ? [defaultFile] : listed).filter((file) => existsSync(file));
   for (const file of files) addFile(config, file, isDefault ? 'the default' : 'KUBECONFIG');
-  const isInPod = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(root + IN_CLUSTER_TOKEN);
+  const isInPod = (process.env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(root + IN_CLUSTER_TOKEN);
   if (config.getContexts().length === 0 && isInPod) config.loadFromCluster(root);
   else if (files.length === 0) {
     const reason = isDefault
@@ -63,8 +55,8 @@ function loadConfig({ kubeconfig }: RepeatedFlags, env: Environment, root = ''):
 }
 
 /** One context for each pair of cluster and user, because `oc` adds one for each project. Prefers the current one. */
-export function readContexts(options: RepeatedFlags, env: Environment = process.env) {
-  const config = loadConfig(options, env);
+export function readContexts(options: RepeatedFlags) {
+  const config = loadConfig(options);
   const current = config.getCurrentContext();
   const contexts = config.getContexts();
   const preferred = contexts.toSorted((a, b) => Number(b.name === current) - Number(a.name === current));

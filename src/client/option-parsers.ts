@@ -8,28 +8,28 @@ import { type ConfigName, RENDERED_PREFIX, toConfigName } from '../mco/machine-c
 
 const MAX_NAMES = 5;
 
-export function createParser(pattern: RegExp, problem: string): (value: string) => string {
+/** Accepts the values that pass the test of a pattern, or of a function. */
+export function createParser(rule: Pick<RegExp, 'test'>, problem: string): (value: string) => string {
   return (value) => {
-    if (!pattern.test(value)) throw new InvalidArgumentError(problem);
+    if (!rule.test(value)) throw new InvalidArgumentError(problem);
     return value;
   };
 }
 
-function toArgumentParser<T>(parse: (text: string) => T): (value: string) => T {
-  return (value) => {
-    try {
-      return parse(value);
-    } catch (error) {
-      throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
-    }
-  };
+/** For a flag that can be repeated. */
+export function collect(parse: (value: string) => string) {
+  return (value: string, others: readonly string[] = []): readonly string[] => [...others, parse(value)];
 }
 
 /** A supported version of OpenShift, such as `4.18` or `4.18.3`, without a leading `v`. */
-export const parseVersionOption = toArgumentParser((text) => {
-  parseOpenShiftVersion(text);
-  return text.replace(/^v/, '');
-});
+export function parseVersionOption(value: string): string {
+  try {
+    parseOpenShiftVersion(value);
+  } catch (error) {
+    throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
+  }
+  return value.replace(/^v/, '');
+}
 
 export function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
   return (value) => {
@@ -39,10 +39,7 @@ export function createNumberParser(min: number, max: number, problem: string): (
   };
 }
 
-export function parseHold(value: string): string {
-  if (isHold(value)) return value;
-  throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');
-}
+export const parseHold = createParser({ test: isHold }, 'Must be a duration of at most 720h, such as 0s, 30m or 24h.');
 
 /** 0 lets the system choose a free port. */
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
@@ -63,7 +60,7 @@ const OUTPUT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   wide: 'wide prints more columns',
 };
 
-export function createOutputOption(formats: readonly string[]): Option {
+export function createOutputOption(formats: readonly string[] = ['text', 'json', 'yaml']): Option {
   const notes = formats.flatMap((format) => OUTPUT_DESCRIPTIONS[format] ?? []);
   return new Option('-o, --output <format>', ['output format', ...notes].join('; '))
     .choices(formats)
@@ -94,11 +91,4 @@ export function resolveConfigName(name: ConfigName, existing: Iterable<ConfigNam
   if (others.length === 0) return only;
   const choices = joinFirst(completions.toSorted(), MAX_NAMES);
   throw new CliError(`"${name}" begins several names: ${choices}; add more characters`, EXIT_CODE.usage);
-}
-
-/** `MCG_SECURE_PORT` sets `--secure-port`, too. */
-export function createEnvOption<T>(flags: string, description: string, parse?: (value: string) => T, value?: T) {
-  const option = new Option(flags, description).default(value);
-  if (parse !== undefined) option.argParser(parse);
-  return option.env(`MCG_${option.name().replaceAll('-', '_').toUpperCase()}`);
 }

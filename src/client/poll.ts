@@ -12,7 +12,7 @@ export interface PollOptions<Answer> {
   readonly intervalMs?: number;
   readonly signal?: AbortSignal;
   /** Replaces the timer of these pauses, for a simulated clock. */
-  readonly sleep?: (ms: number) => Promise<void>;
+  readonly sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
 /** Of all requests of an answer, each of which has its own timeout: 50,000 nodes take tens of seconds. */

@@ -11,12 +11,9 @@ export async function withFiles<T>(
   read: (signal: AbortSignal) => Promise<T>,
   interruption = 'interrupted',
 ): Promise<T> {
-  return await withStopSignal(async (signal) => {
-    try {
-      return await read(signal);
-    } catch (error) {
-      if (signal.aborted) throw new CliError(interruption, EXIT_CODE.interrupted);
-      throw error instanceof FileError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
-    }
-  });
+  try {
+    return await withStopSignal(read, interruption);
+  } catch (error) {
+    throw error instanceof FileError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
+  }
 }

@@ -1,8 +1,8 @@
 import { toSeconds } from '../common/duration.ts';
 import { joinFirst } from '../common/printable-text.ts';
 import { shell, type ShellCommand, TARGETS, verbatim } from './shell-command.ts';
-import type { Cause, CauseCode, ConfigMissing, DiskDiffers, MissingConfigReport } from './cause.ts';
-import type { InspectedPool } from './cluster-snapshot.ts';
+import type { Cause, CauseCode, ConfigMissing, DiskDiffers, MissingConfigReport, Removal } from './cause.ts';
+import type { DrainObstacles, InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import type { DiskDifference } from './daemon-reason.ts';
 import { quote } from './quote.ts';
@@ -35,10 +35,12 @@ const FORCE_FILE = '/run/machine-config-daemon-force';
 /** Anything else in a reason could change a command. */
 const KERNEL_ARGUMENT = /^[A-Za-z0-9][-\w.,:=@/%+]*$/;
 const MAX_NAMED = 3;
+const NO_OBSTACLES: DrainObstacles = { budgets: [], endingPods: [] };
 
 const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
 const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
 const verb = (isPlural: boolean, plural: string) => (isPlural ? plural : `${plural}s`);
+const formatPods = (pods: readonly string[]) => `${pods.length > 1 ? 'pods' : 'pod'} ${joinFirst(pods, MAX_NAMED)}`;
 const sinceText = (since: Date | undefined) => (since === undefined ? '' : ` since ${toSeconds(since)}`);
 
 const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
@@ -52,7 +54,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: () => '',
     sentence: ({ deployment, evidence }) => `the operator does not run: deployment ${deployment} ${evidence}`,
     repairs: ({ deployment, isScaledToZero }) => {
-      if (!isScaledToZero) return [readOperatorLog(deployment)];
+      if (!isScaledToZero) {
+        const pods = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=${deployment}`;
+        return [{ name: 'startOperator', text: `see why the pods of ${deployment} do not run`, command: pods }];
+      }
       const command = shell`oc scale deployment ${deployment} -n ${OPERATOR_NAMESPACE} --replicas=1`;
       return [{ name: 'startOperator', text: 'start the operator', command }];
     },
@@ -93,7 +98,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         : `${names} ${have(isPlural)} not reported a ${field ?? 'configuration'} yet`,
     repairs: ({ referrer, replacement }) =>
       replacement === undefined
-        ? []
+        ? [findDaemon(referrer.name)]
         : [
             annotateNode('resetDesired', 'set desiredConfig to the config that the node runs', referrer.name, {
               desiredConfig: replacement,
@@ -112,9 +117,13 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   PoolDeleted: {
     summary: () => 'pool deleted',
-    sentence: ({ config, deletedPool, pool }, names, isPlural) =>
-      `${names} still ${verb(isPlural, 'run')} ${formatName(config)} of pool ${formatName(deletedPool)}, ` +
-      `which does not exist, and ${be(isPlural)} in pool ${formatName(pool)} now`,
+    sentence: ({ config, deletedPool, isTerminating, pool }, names, isPlural) => {
+      const state = isTerminating
+        ? `is being deleted, and ${be(isPlural)} not in pool ${formatName(pool)} yet`
+        : `does not exist, and ${be(isPlural)} in pool ${formatName(pool)} now`;
+      const of = `${formatName(config)} of pool ${formatName(deletedPool)}`;
+      return `${names} still ${verb(isPlural, 'run')} ${of}, which ${state}`;
+    },
     repairs: ({ referrer: { name }, deletedPool, pool, labels }) => {
       const text =
         `remove the label of pool ${formatName(deletedPool)} from node ${name}. ` +
@@ -125,11 +134,20 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   NotInPool: {
     summary: () => 'in no pool',
-    sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} in no pool: no node selector accepts its labels`,
-    repairs: ({ referrer: { name }, pool, labels }) => {
+    sentence: ({ missingPool }, names, isPlural) =>
+      `${names} ${be(isPlural)} in no pool: ` +
+      (missingPool === undefined ? 'no node selector accepts its labels' : `pool ${missingPool} does not exist`),
+    repairs: ({ referrer: { name }, pool, missingPool, isOfControlPlane, labels }) => {
+      if (missingPool !== undefined) return [readOperatorLog('machine-config-operator')];
+      if (pool === undefined) {
+        return [{ name: 'assignPool', text: `change the labels of node ${name} so that a pool selects it` }];
+      }
+      if (isOfControlPlane) {
+        const text = `only if node ${name} is a machine of the control plane: give it the label of pool ${pool}`;
+        return [{ ...labelNode('assignPool', text, name, labels), alternative: true }];
+      }
       const text = `node ${name} is in no pool: give it the labels of pool ${pool}, or change the pool's selector`;
-      if (pool !== undefined) return [labelNode('assignPool', text, name, labels)];
-      return [{ name: 'assignPool', text: `change the labels of node ${name} so that a pool selects it` }];
+      return [labelNode('assignPool', text, name, labels)];
     },
   },
 
@@ -137,11 +155,22 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: () => 'not ready',
     sentence: ({ since, evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} not ready${sinceText(since)}${evidence === undefined ? '' : ` ("${evidence}")`}`,
-    avoid: () => 'Do not change its annotations: only its own kubelet and daemon can move it',
-    repairs: ({ referrer: { name } }) => [
-      { name: 'startKubelet', text: `start the machine of node ${name}, or its kubelet` },
-      deleteLostNode(name),
-    ],
+    avoid: ({ isReported }) =>
+      isReported ? '' : 'Do not change its annotations: only its own kubelet and daemon can move it',
+    repairs: ({ referrer: { name }, isReported, replacement, removal }) => {
+      if (!isReported) {
+        const text = `start the machine of node ${name}, or its kubelet`;
+        return [{ name: 'startKubelet', text }, ...deleteLostNode(name, removal)];
+      }
+      const repair: Repair = { name: 'startKubelet', text: `repair on node ${name} what its kubelet reports` };
+      if (replacement === undefined) return [repair];
+      const text =
+        'if its config is the reason: set desiredConfig to the config of the pool, with a drain and a reboot';
+      return [
+        repair,
+        { ...annotateNode('resetDesired', text, name, { desiredConfig: replacement }), alternative: true },
+      ];
+    },
     isRepairedWhileWaiting: true,
   },
 
@@ -149,34 +178,68 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: () => 'certificate pending',
     sentence: ({ since }, names, isPlural) =>
       `${names} ${be(isPlural)} not ready${sinceText(since)}, and ${verb(isPlural, 'wait')} for a certificate`,
+    more: () => ['Later the kubelet asks for a second certificate, so run check again'],
     repairs: ({ requests }) => [approveRequests(requests)],
-    isRepairedWhileWaiting: true,
   },
 
   NodeCordoned: {
     summary: () => 'cordoned',
     sentence: ({ by, since }, names, isPlural) =>
       `${names} ${be(isPlural)} cordoned${sinceText(since)}${by === undefined ? '' : ` by ${by}`}`,
-    repairs: ({ referrer }) => [uncordon(referrer.name)],
+    repairs: ({ referrer: { name }, by, isByProgram }) => {
+      if (!isByProgram) return [uncordon(name)];
+      const text = `uncordon the node, once ${by} has finished with it`;
+      return [{ ...uncordon(name), text, alternative: true }];
+    },
+  },
+
+  NodeUnavailable: {
+    summary: (_field, { condition }) => condition,
+    sentence: ({ condition, since, evidence }, names, isPlural) =>
+      `${names} ${have(isPlural)} the condition ${condition}${sinceText(since)} ("${evidence}")`,
+    repairs: ({ referrer: { name }, condition }) => {
+      const remedy = condition === 'DiskPressure' ? 'free space on the disk' : 'repair the network';
+      return [{ name: 'endPressure', text: `${remedy} of node ${name}. The operator then updates it` }];
+    },
+    isRepairedWhileWaiting: true,
+  },
+
+  UpdateStalled: {
+    summary: () => 'stalled',
+    sentence: ({ config, state }, names, isPlural) =>
+      `${names} ${isPlural ? 'do' : 'does'} not finish the update to ${formatName(config)} (state "${state}")`,
+    repairs: ({ referrer: { name } }) => {
+      return [findDaemon(name)];
+    },
   },
 
   DrainBlocked: {
     summary: () => 'drain blocked',
     sentence: ({ since }, names) =>
-      `the drain of ${names} does not end${since ? `; it began at ${toSeconds(since)}` : ''}`,
-    more: ({ budgets }) =>
-      budgets.map(
+      `the drain of ${names} has not ended${since ? `; it began at ${toSeconds(since)}` : ''}`,
+    more: ({ obstacles: { budgets, endingPods } = NO_OBSTACLES }) => [
+      ...budgets.map(
         ({ namespace, name, pods }) =>
-          `PodDisruptionBudget ${namespace}/${name} allows no disruption of pod ${joinFirst(pods, MAX_NAMED)}`,
+          `PodDisruptionBudget ${namespace}/${name} allows no disruption of ${formatPods(pods)}`,
       ),
+      endingPods.length === 0 ? '' : `Evicted, and not ended: ${formatPods(endingPods)}`,
+    ],
     avoid: () => 'Do not delete the pods or the budget before its owner agrees: the workload can fail',
-    repairs: ({ budgets }) => {
+    repairs: ({ referrer, obstacles }) => {
+      const { budgets, endingPods } = obstacles ?? NO_OBSTACLES;
+      if (budgets.length === 0 && endingPods.length > 0) {
+        const text = `see why the evicted pods of node ${referrer.name} do not end, such as a finalizer or a volume`;
+        const command = shell`oc get pods -A --field-selector=spec.nodeName=${referrer.name}`;
+        return [{ name: 'allowDisruption', text, command }];
+      }
+      if (budgets.length === 0 && obstacles !== undefined) return [readOperatorLog('machine-config-controller')];
       if (budgets.length === 0) {
         const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
         return [{ name: 'allowDisruption', text, command: shell`oc get poddisruptionbudget -A` }];
       }
       const names = budgets.map(({ namespace, name }) => `${namespace}/${name}`);
-      const text = `let budget ${joinFirst(names, MAX_NAMED)} allow a disruption, for example by another replica`;
+      const noun = names.length > 1 ? 'budgets' : 'budget';
+      const text = `let ${noun} ${joinFirst(names, MAX_NAMED)} allow a disruption, for example by another replica`;
       return [{ name: 'allowDisruption', text }];
     },
     isRepairedWhileWaiting: true,
@@ -185,11 +248,11 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   DesiredOutdated: {
     summary: () => 'desired outdated',
     sentence: ({ config }, names, isPlural) =>
-      `${names} ${be(isPlural)} to update to ${formatName(config)}, which the pool does not want any more`,
+      `${names} ${be(isPlural)} to update to ${formatName(config)}, which the pool does not want`,
     repairs: ({ referrer, isCordoned, replacement }) => {
       if (isCordoned) return [uncordon(referrer.name)];
       if (replacement === undefined) return [];
-      const text = 'set desiredConfig back. The node stops the update, and loses nothing';
+      const text = 'set desiredConfig back. The node goes back to that config, and loses nothing';
       return [annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
     },
   },
@@ -225,12 +288,14 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   NodeDegraded: {
     summary: () => 'Degraded',
     sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} Degraded, although the configs exist`,
+    repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
   SpecEmpty: {
     summary: (field) => `${field} empty`,
     sentence: (_cause, names) =>
       `the spec.configuration.name of ${names} is empty: the operator has not rendered a config yet`,
+    repairs: () => [readOperatorLog('machine-config-controller')],
   },
 
   StatusEmpty: {
@@ -251,12 +316,28 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     repairs: ({ referrer, isPausedByPerson }) => (isPausedByPerson ? [unpause(referrer.name)] : []),
   },
 
+  PoolPaused: {
+    summary: () => 'behind',
+    sentence: (_cause, names, isPlural) =>
+      `${names} ${be(isPlural)} paused by a person, and ${be(isPlural)} not updated`,
+    repairs: ({ referrer }) => [unpause(referrer.name)],
+  },
+
   RolloutStalled: {
     summary: () => 'stalled',
     sentence: ({ config, updatedMachineCount, machineCount }, names) =>
       `the roll-out of ${formatName(config)} in ${names} does not move: ` +
       `${updatedMachineCount} of ${machineCount} machines are updated`,
-    repairs: () => [readOperatorLog('machine-config-controller')],
+    more: ({ build, evidence }) => [
+      build === undefined ? '' : `MachineOSBuild ${formatName(build)} has not ended`,
+      evidence === undefined || evidence === '' ? '' : `The pool says: "${evidence}"`,
+    ],
+    repairs: ({ build, deployment }) => {
+      if (build === undefined) return [readOperatorLog(deployment)];
+      const text = `see why the pods of build ${build} do not end`;
+      const command = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l ${MCO_GROUP}/machine-os-build=${build}`;
+      return [{ name: 'readLog', text, command }];
+    },
   },
 
   PoolDegraded: {
@@ -265,9 +346,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       condition === undefined
         ? `${names} ${be(isPlural)} Degraded because of its nodes`
         : `${names} ${be(isPlural)} ${condition}: "${evidence}"`,
-    repairs: ({ condition, referrer: { name } }) => {
-      const text = `correct the source MachineConfig of pool ${name} that the message is about`;
-      return condition === 'RenderDegraded' ? [{ name: 'correctSource', text }] : [];
+    repairs: ({ condition, evidence = '', referrer: { name } }) => {
+      if (condition !== 'RenderDegraded') return [];
+      const text = evidence.includes('found matching selector')
+        ? `correct the machineConfigSelector of pool ${name}, or label a MachineConfig so that it is selected`
+        : `correct the source MachineConfig of pool ${name} that the message is about`;
+      return [{ name: 'correctSource', text }];
     },
   },
 
@@ -296,7 +380,18 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: () => 'image build failed',
     sentence: ({ build, evidence }, names) =>
       `the OS image of ${names} was not built: MachineOSBuild ${build} failed ("${evidence}")`,
-    repairs: ({ osConfig }) => {
+    more: ({ replacedBy }) => [
+      replacedBy === undefined
+        ? ''
+        : `Build ${replacedBy} of the same config has succeeded, and the failed one hides it`,
+    ],
+    repairs: ({ build, osConfig, canBeRepeated, replacedBy }) => {
+      if (!canBeRepeated) {
+        const effect =
+          replacedBy === undefined ? 'The operator starts another one' : `The pool then gets ${replacedBy}`;
+        const command = shell`oc delete machineosbuild ${build}`;
+        return [{ name: 'deleteBuild', text: `delete the failed build. ${effect}`, command }];
+      }
       const text = `correct the cause, and then build the image of MachineOSConfig ${osConfig} again`;
       const command = shell`oc annotate machineosconfig ${osConfig} --overwrite ${MCO_GROUP}/rebuild=`;
       return [{ name: 'rebuild', text, command }];
@@ -330,7 +425,7 @@ export function listRepairs(cause: Cause): readonly Repair[] {
 }
 
 function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
-  const { referrer, field, config, copyOn, hasBootstrapHost, replacement, lostSince } = cause;
+  const { referrer, field, config, copyOn, hasBootstrapHost, replacement, lostSince, removal } = cause;
   const { kind, name } = referrer;
   if (kind === 'MachineOSBuild') {
     const text = `delete build ${name}. The operator starts one for the config of the pool`;
@@ -351,8 +446,12 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
     return [...repairs, { name: 'resetSpec', text, command }];
   }
   if (lostSince !== undefined) {
-    const text = `if the machine of node ${name} comes back: start its kubelet, and restore the config from a copy`;
-    return [...repairs, { name: 'changeBack', text, alternative: true }, deleteLostNode(name)];
+    // The operator then gives it another desired config.
+    const isNeeded = cause.wasRun || field !== 'desiredConfig';
+    const text = isNeeded
+      ? `if the machine of node ${name} comes back: start its kubelet, and restore the config from a copy`
+      : `start the machine of node ${name}, or its kubelet. The operator then gives it the config of its pool`;
+    return [...repairs, { name: 'changeBack', text, alternative: isNeeded }, ...deleteLostNode(name, removal)];
   }
   return [...repairs, ...repairReference(cause)];
 }
@@ -447,14 +546,22 @@ export function approveRequests(requests: readonly string[]): Repair {
   };
 }
 
+/** A machine that is no node yet gets the rights of one. */
+export function approveMachine(request: string, node: string | null): Repair {
+  const text = `only if ${node ?? 'the requestor'} is one of your machines: approve its certificate request`;
+  return { name: 'approveRequests', text, command: shell`oc adm certificate approve ${request}` };
+}
+
 function uncordon(node: string): Repair {
-  const text = 'uncordon the node. The operator then updates it within a minute';
+  const text = 'uncordon the node. The operator then goes on within a minute';
   return { name: 'uncordon', text, command: shell`oc adm uncordon ${TARGETS}`, targets: [node] };
 }
 
-function deleteLostNode(node: string): Repair {
-  const text = `only if the machine of node ${node} is lost for good: delete the node. Its pool then goes on`;
-  return { name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true };
+function deleteLostNode(node: string, removal: Removal): readonly Repair[] {
+  if (removal === 'none') return [];
+  const also = removal === 'node' ? '' : ', after its etcd member has been removed';
+  const text = `only if the machine of node ${node} is lost for good: delete the node${also}. Its pool then goes on`;
+  return [{ name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true }];
 }
 
 function annotateNode(
@@ -490,6 +597,14 @@ function forceConfig(node: string): Repair {
 
 function onHost(node: string, command: ShellCommand | undefined): ShellCommand | undefined {
   return shell`oc debug node/${node} -- chroot /host ${command}`;
+}
+
+/** The name of its pod is random. */
+function findDaemon(node: string): Repair {
+  const text = `see whether the machine-config-daemon of node ${node} runs, and read its log`;
+  const pods = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=machine-config-daemon`;
+  const command = shell`${pods} --field-selector=spec.nodeName=${node}`;
+  return { name: 'readLog', text, command, isOneAtATime: true };
 }
 
 function readOperatorLog(deployment: string): Repair {

@@ -1,4 +1,4 @@
-import type { BlockingBudget, StoppedOperator } from './cluster-snapshot.ts';
+import type { DrainObstacles, StoppedOperator } from './cluster-snapshot.ts';
 import type { DiskDifference } from './daemon-reason.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import type { NodeReferrer, PoolReferrer, Referrer } from '../mco/referrer.ts';
@@ -60,6 +60,7 @@ export interface ConfigMissing extends CauseFields, MissingConfigReport {
   readonly replacement: ConfigName | undefined;
   /** The node is lost: its kubelet has not answered since this time. */
   readonly lostSince: Date | undefined;
+  readonly removal: Removal;
   /** Whether the daemon has finished no update of this node, so it removes no files of the missing config. */
   readonly isFirstBoot: boolean;
   /** The config is of a pool that does not select the node: how the node gets back into it. */
@@ -90,7 +91,9 @@ export interface PoolDeleted extends NodeFields {
   readonly code: 'PoolDeleted';
   readonly config: ConfigName;
   readonly deletedPool: string;
-  /** The pool that selects the node. */
+  /** The pool still exists, because its deletion waits for something. */
+  readonly isTerminating: boolean;
+  /** The pool that selects the node, or that selects it afterwards. */
   readonly pool: string;
   /** Arguments of `oc label` that remove the role of the deleted pool. Empty if the node does not have it. */
   readonly labels: readonly string[];
@@ -100,13 +103,25 @@ export interface NotInPool extends NodeFields {
   readonly code: 'NotInPool';
   /** The pool whose config the node names, or else `worker`, if its selector can be met by labels. */
   readonly pool: string | undefined;
+  /** The pool of the node's config, which every cluster needs, and which does not exist. */
+  readonly missingPool: string | undefined;
+  /** Its label makes a machine a part of the control plane, and any node can name a config of the pool. */
+  readonly isOfControlPlane: boolean;
   /** Arguments of `oc label` with which that pool selects the node. */
   readonly labels: readonly string[];
 }
 
+/** What the deletion of a lost node needs. `none`: the deletion would harm more than it helps. */
+export type Removal = 'node' | 'etcdMember' | 'none';
+
 export interface NodeNotReady extends NodeFields {
   readonly code: 'NodeNotReady';
   readonly since: Date | undefined;
+  /** Whether its kubelet runs and says why. */
+  readonly isReported: boolean;
+  /** The config of its pool, to which the operator does not move a node that is not ready. */
+  readonly replacement: ConfigName | undefined;
+  readonly removal: Removal;
 }
 
 export interface CertificatePending extends NodeFields {
@@ -119,14 +134,32 @@ export interface NodeCordoned extends NodeFields {
   readonly code: 'NodeCordoned';
   /** The field manager that cordoned the node, such as `kubectl-cordon`. */
   readonly by: string | undefined;
+  /** Whether that is a program of its own, such as one that maintains machines, and no person. */
+  readonly isByProgram: boolean;
   readonly since: Date | undefined;
+}
+
+/** The operator counts the node as unavailable, although it is ready and not cordoned. */
+export interface NodeUnavailable extends NodeFields {
+  readonly code: 'NodeUnavailable';
+  /** Such as `DiskPressure`. */
+  readonly condition: string;
+  readonly since: Date | undefined;
+}
+
+/** The daemon has an update to make, and has reported nothing for an hour. */
+export interface UpdateStalled extends NodeFields {
+  readonly code: 'UpdateStalled';
+  readonly config: ConfigName;
+  /** As the daemon has reported it, such as `Working`. */
+  readonly state: string;
 }
 
 export interface DrainBlocked extends NodeFields {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
-  /** Empty if they could not be read. */
-  readonly budgets: readonly BlockingBudget[];
+  /** Undefined if they could not be read. */
+  readonly obstacles: DrainObstacles | undefined;
 }
 
 export interface DesiredOutdated extends NodeFields {
@@ -183,12 +216,21 @@ export interface RolloutUnfinished extends PoolFields {
   readonly isPausedByPerson: boolean;
 }
 
+/** A person has paused the pool of the control plane, and no release is installed until it is unpaused. */
+export interface PoolPaused extends PoolFields {
+  readonly code: 'PoolPaused';
+}
+
 /** Nothing in the pool has changed for an hour, and no other cause explains it. */
 export interface RolloutStalled extends PoolFields {
   readonly code: 'RolloutStalled';
   readonly config: ConfigName;
   readonly updatedMachineCount: number;
   readonly machineCount: number;
+  /** The part of the operator that has to act next. */
+  readonly deployment: string;
+  /** The build of the OS image that has not ended. */
+  readonly build: string | undefined;
 }
 
 export interface PoolDegraded extends PoolFields {
@@ -210,6 +252,10 @@ export interface BuildFailed extends PoolFields {
   readonly code: 'BuildFailed';
   readonly build: string;
   readonly osConfig: string;
+  /** Whether the annotation for another build has an effect: the MachineOSConfig names this build, and has none. */
+  readonly canBeRepeated: boolean;
+  /** A successful build of the same config, which the operator does not see beside the failed one. */
+  readonly replacedBy: string | undefined;
 }
 
 /** No build of the pool's config exists, and the MachineOSConfig names another build, which the operator waits for. */
@@ -250,6 +296,7 @@ export type Cause =
   | NodeCordoned
   | NodeDegraded
   | NodeNotReady
+  | NodeUnavailable
   | NotInPool
   | NotReported
   | OperatorStopped
@@ -257,6 +304,7 @@ export type Cause =
   | PoolConflict
   | PoolDegraded
   | PoolDeleted
+  | PoolPaused
   | PoolsMissing
   | Recovering
   | RolloutStalled
@@ -264,7 +312,8 @@ export type Cause =
   | SpecEmpty
   | StatusEmpty
   | TooFewNodes
-  | Unreconcilable;
+  | Unreconcilable
+  | UpdateStalled;
 
 export type CauseCode = Cause['code'];
 

@@ -1,11 +1,24 @@
 import { toSeconds } from '../common/duration.ts';
 import { countNoun, joinFirst, joinWithAnd } from '../common/printable-text.ts';
-import { canWait, cannotWait, type Cause, type OperatorStopped, type PoolsMissing, type TooFewNodes } from './cause.ts';
+import {
+  canWait,
+  cannotWait,
+  type Cause,
+  type OperatorStopped,
+  type PoolsMissing,
+  type TooFewNodes,
+  type Waiting,
+} from './cause.ts';
 import { type Cluster, isStalled } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
 
 const MAX_NAMES = 3;
+const WORK: Readonly<Record<string, string>> = {
+  'machine-config-operator': 'Nothing installs a release, or creates a built-in pool, until it runs',
+  'machine-config-controller': 'Nothing renders configs or updates nodes until it runs',
+  'machine-os-builder': 'Nothing builds OS images until it runs',
+};
 
 /** The causes that are about no single node or pool. */
 export function findClusterCauses(cluster: Cluster): readonly Cause[] {
@@ -21,15 +34,19 @@ export function findClusterCauses(cluster: Cluster): readonly Cause[] {
 function findTooFewNodes(cluster: Cluster): readonly TooFewNodes[] {
   const evidence = describeTooFewNodes(cluster);
   if (evidence === undefined) return [];
+  return [{ code: 'TooFewNodes', evidence, waiting: judgeJoining(cluster) }];
+}
+
+function judgeJoining(cluster: Cluster): Waiting {
   const old = (cluster.pendingRequests ?? []).filter(({ createdAt }) =>
     isStalled(new Date(createdAt ?? Number.NaN), cluster),
   );
   const names = old.map(({ name }) => name);
-  const waiting =
-    old.length === 0
-      ? canWait('More machines can join')
-      : cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
-  return [{ code: 'TooFewNodes', evidence, waiting }];
+  if (old.length > 0) return cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
+  const isOfInstall = cluster.minNodes === undefined && cluster.nodes.length > 0;
+  return isOfInstall && !cluster.hasBootstrapHost
+    ? cannotWait('The install is over, so no machine joins before somebody adds one')
+    : canWait('More machines can join');
 }
 
 function describeTooFewNodes(cluster: Cluster): string | undefined {
@@ -57,8 +74,10 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
 }
 
 function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly OperatorStopped[] {
-  const waiting = cannotWait('Nothing renders configs or updates nodes until it runs');
-  return stoppedOperators.map((stopped) => ({ code: 'OperatorStopped', ...stopped, waiting }));
+  return stoppedOperators.map((stopped) => {
+    const waiting = cannotWait(WORK[stopped.deployment] ?? 'Nothing does its work until it runs');
+    return { code: 'OperatorStopped', ...stopped, waiting };
+  });
 }
 
 /** The operator creates the pools `master` and `worker` itself, early in an install. */

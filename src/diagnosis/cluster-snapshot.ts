@@ -15,6 +15,8 @@ export interface NodeReadiness {
   readonly isReady: boolean;
   /** The last transition of the condition `Ready`. */
   readonly since: Date | undefined;
+  /** Whether the kubelet itself has said that it is not ready. A lost one says nothing. */
+  readonly isReported: boolean;
   /** Of the condition, such as `Kubelet stopped posting node status.` */
   readonly message: string;
 }
@@ -24,7 +26,7 @@ export interface InspectedNode {
   /** As its references have it. Undefined if the annotation is absent. */
   readonly currentConfig: ConfigName | undefined;
   readonly desiredConfig: ConfigName | undefined;
-  /** When the operator or the daemon last wrote an annotation of the node. */
+  /** When the operator or the daemon last wrote an annotation of the node, or anybody its desired config. */
   readonly movedAt?: Date | undefined;
   readonly labels: Labels;
   readonly createdAt: Date | undefined;
@@ -36,6 +38,8 @@ export interface InspectedNode {
   readonly desiredConfigWrite?: ManagedWrite | undefined;
   /** The daemon asks for a drain, and the controller has not finished it. */
   readonly drain?: { readonly since: Date | undefined } | undefined;
+  /** Whether the controller has finished the drain for the present update. */
+  readonly isDrained?: boolean;
   /** Present if the node is unschedulable. The write is undefined if `managedFields` does not tell. */
   readonly cordon?: { readonly write: ManagedWrite | undefined } | undefined;
   /** Undefined if the node has no condition `Ready`. */
@@ -65,6 +69,8 @@ export interface InspectedPool {
   readonly machineCount: number;
   readonly updatedMachineCount: number;
   readonly degradedMachineCount: number;
+  /** Of the machines that the operator counts as unavailable, so that it starts no other update. */
+  readonly unavailableMachineCount: number;
   /** When the operator last wrote the pool, or a condition about its roll-out changed. */
   readonly movedAt: Date | undefined;
   /** Those that are True, by type. The operator combines several, such as RenderDegraded, in Degraded. */
@@ -79,6 +85,8 @@ export interface InspectedBuild {
   readonly osConfig: string | undefined;
   /** The message of the condition `Failed` or `Interrupted`. Undefined unless one of them is True. */
   readonly failure: string | undefined;
+  readonly isSuccessful: boolean;
+  readonly createdAt: Date | undefined;
 }
 
 /** A MachineOSConfig: it puts a pool into image mode. */
@@ -87,6 +95,8 @@ export interface InspectedOsConfig {
   readonly pool: string;
   /** The build in its annotation `current-machine-os-build`. */
   readonly currentBuild: string | undefined;
+  /** Its annotation `rebuild` asks for another build. The operator removes it when that starts. */
+  readonly rebuild?: { readonly since: Date | undefined } | undefined;
 }
 
 export interface PendingCertificateRequest {
@@ -119,6 +129,20 @@ export interface BlockingBudget {
   readonly pods: readonly string[];
 }
 
+/** What holds back the drain of a node. */
+export interface DrainObstacles {
+  readonly budgets: readonly BlockingBudget[];
+  /** The evicted pods that have not ended, as NAMESPACE/NAME. */
+  readonly endingPods: readonly string[];
+}
+
+/** A condition other than `Ready` for which the operator counts a node as unavailable. */
+export interface NodePressure {
+  readonly type: string;
+  readonly message: string;
+  readonly since: Date | undefined;
+}
+
 /** The configs are listed last: a missing config did not exist after the references were read. */
 export interface ClusterSnapshot {
   readonly nodes: readonly InspectedNode[];
@@ -138,8 +162,10 @@ export interface ClusterSnapshot {
   /** The resources that the user may not read, such as `machineosbuilds`. Nothing is known about them. */
   readonly unreadable?: readonly string[];
   readonly stoppedOperators?: readonly StoppedOperator[];
-  /** Those that block the drain of a node, by its name. Without an entry, they were not read. */
-  readonly blockingBudgets?: ReadonlyMap<string, readonly BlockingBudget[]>;
+  /** By the name of the node. Without an entry, they were not read. */
+  readonly drainObstacles?: ReadonlyMap<string, DrainObstacles>;
+  /** By the name of the node. */
+  readonly pressures?: ReadonlyMap<string, NodePressure>;
 }
 
 type NodesAndPools = Pick<ClusterSnapshot, 'nodes' | 'pools'>;
@@ -150,6 +176,14 @@ const MAX_INSTALL_MS = 24 * 3_600_000;
 export const CONTROL_PLANE_POOL = 'master';
 /** Its nodes run etcd and no other part of the control plane (OpenShift 4.20). */
 const ARBITER_POOL = 'arbiter';
+
+/** Of the API server, for the certificate with which a kubelet registers and works as its node. */
+const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
+
+/** Whether a request is for the identity of a node, and not only for the certificate of its kubelet's own server. */
+export function isForClient({ signer }: PendingCertificateRequest): boolean {
+  return signer === CLIENT_SIGNER;
+}
 
 /** A node never moves between such a pool and another one. */
 export function isPoolOfControlPlane(pool: string | null | undefined): boolean {

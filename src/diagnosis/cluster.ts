@@ -1,6 +1,6 @@
 import { groupBy } from '../common/group-by.ts';
 import { findEarliest } from './times.ts';
-import type { Cause, MissingConfigReport } from './cause.ts';
+import type { Cause, Removal, MissingConfigReport } from './cause.ts';
 import {
   canHaveBootstrapHost,
   type ClusterSnapshot,
@@ -8,6 +8,7 @@ import {
   type InspectedBuild,
   type InspectedNode,
   type InspectedPool,
+  isPoolOfControlPlane,
   listReferrers,
 } from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
@@ -43,7 +44,7 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly hasBootstrapHost: boolean;
   readonly poolOf: (node: InspectedNode) => PoolOfNode<InspectedPool>;
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
-  /** Whether a machine of the pool, or its status, has not reached the config in its spec, or its image. */
+  /** Whether a machine has not reached the config or the image of the pool, or is unavailable. */
   readonly isRollingOut: (pool: InspectedPool) => boolean;
   /** Those of the nodes of a pool. Call it once the causes of all nodes have been found. */
   readonly causesOfNodes: (pool: InspectedPool) => readonly Cause[];
@@ -64,9 +65,24 @@ export function isOlderThan(minutes: number, since: Date | undefined, now: Date)
 }
 
 /** Since when the kubelet of a node has not answered, if that is longer than a reboot takes. */
-export function findLostSince({ readiness }: InspectedNode, { now }: Pick<Cluster, 'now'>): Date | undefined {
+export function findLostSince(node: InspectedNode, cluster: Pick<Cluster, 'now'>): Date | undefined {
+  return node.readiness?.isReported === true ? undefined : findDownSince(node, cluster);
+}
+
+/** Since when a node is not ready, if that is longer than a reboot takes. */
+export function findDownSince({ readiness }: InspectedNode, { now }: Pick<Cluster, 'now'>): Date | undefined {
   if (readiness === undefined || readiness.isReady) return undefined;
   return isOlderThan(MAX_REBOOT_MINUTES, readiness.since, now) ? readiness.since : undefined;
+}
+
+/** A member of etcd is removed only while most of the others answer. */
+export function findRemoval(node: InspectedNode, cluster: Cluster): Removal {
+  const { pool } = cluster.poolOf(node);
+  if (pool === undefined || !isPoolOfControlPlane(pool.referrer.name)) return 'node';
+  const members = cluster.livePools.filter(({ referrer }) => isPoolOfControlPlane(referrer.name));
+  const machines = members.flatMap((each) => cluster.nodesOf(each));
+  const down = machines.filter((each) => findDownSince(each, cluster) !== undefined);
+  return 2 * down.length < machines.length ? 'etcdMember' : 'none';
 }
 
 /** @param causesByNode is filled while the causes of the nodes are found */
@@ -75,7 +91,7 @@ export function createCluster(
   scope: DiagnosisScope,
   causesByNode: ReadonlyMap<InspectedNode, readonly Cause[]>,
 ): Cluster {
-  const { nodes, pools, configs, builds = [], osConfigs = [] } = snapshot;
+  const { nodes, pools, configs, builds = [] } = snapshot;
   const poolByNode = new Map(nodes.map((node) => [node, findPoolOfNode(node.labels, pools)]));
   const poolOf = (node: InspectedNode) => poolByNode.get(node) ?? findPoolOfNode(node.labels, pools);
   const nodesByPool = groupBy(nodes, (node) => poolOf(node).pool);
@@ -85,11 +101,7 @@ export function createCluster(
   const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(
     ([config, naming]) => !configs.has(config) && naming.every((node) => poolOf(node).pool !== undefined),
   );
-  const imageModePools = new Set<string | undefined>(osConfigs.map(({ pool }) => pool));
-  // The image is an annotation of the nodes that only the operator compares.
-  const hasOldImages = ({ referrer, machineCount, updatedMachineCount }: InspectedPool) =>
-    imageModePools.has(referrer.name) && updatedMachineCount < machineCount;
-  const rollingOut = new Map(pools.map((pool) => [pool, isRollingOut(pool, nodesOf(pool)) || hasOldImages(pool)]));
+  const rollingOut = new Map(pools.map((pool) => [pool, isRollingOut(pool, nodesOf(pool))]));
   return {
     ...snapshot,
     ...scope,
@@ -110,8 +122,11 @@ export function createCluster(
   };
 }
 
-function isRollingOut({ specConfig, statusConfig }: InspectedPool, nodes: readonly InspectedNode[]): boolean {
+/** The operator also says so while a machine is unavailable or has another OS image (pkg/controller/node/status.go). */
+function isRollingOut(pool: InspectedPool, nodes: readonly InspectedNode[]): boolean {
+  const { specConfig, statusConfig, conditions } = pool;
   if (specConfig === undefined) return false;
+  if (conditions['Updating'] !== undefined) return true;
   const isAtTarget = ({ currentConfig = specConfig, desiredConfig = specConfig }: InspectedNode) =>
     currentConfig === specConfig && desiredConfig === specConfig;
   return statusConfig !== specConfig || !nodes.every(isAtTarget);

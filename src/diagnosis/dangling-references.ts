@@ -12,7 +12,7 @@ export interface DanglingReference {
 type EmptyStatusCode = 'StatusEmpty' | 'RolloutUnfinished';
 
 /** Their machines boot with the config of the pool. Those of a custom pool usually boot as workers. */
-const BUILT_IN_POOLS: ReadonlySet<string> = new Set(['master', 'worker', 'arbiter']);
+export const BUILT_IN_POOLS: ReadonlySet<string> = new Set(['master', 'worker', 'arbiter']);
 
 /** Three machines that update one after the other need about this long. */
 export const FIRST_ROLLOUT_MINUTES = 30;

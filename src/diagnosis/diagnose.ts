@@ -1,8 +1,14 @@
 import type { Cause, CauseCode, MissingConfigReport } from './cause.ts';
-import { approveRequests, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
-import { type Cluster, createCluster, type DiagnosisScope } from './cluster.ts';
+import { approveMachine, approveRequests, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
+import { type Cluster, createCluster, type DiagnosisScope, isStalled } from './cluster.ts';
 import { findClusterCauses } from './cluster-causes.ts';
-import { type ClusterSnapshot, type InspectedNode, type InspectedPool, listReferrers } from './cluster-snapshot.ts';
+import {
+  type ClusterSnapshot,
+  type InspectedNode,
+  type InspectedPool,
+  isForClient,
+  listReferrers,
+} from './cluster-snapshot.ts';
 import { findNodeCauses } from './node-causes.ts';
 import { findPoolCauses } from './pool-causes.ts';
 import { type PlannedRepair, planRepairs } from './repair.ts';
@@ -56,6 +62,8 @@ export interface CheckedPool {
   readonly ok: boolean;
   readonly specConfig: ConfigName | null;
   readonly statusConfig: ConfigName | null;
+  /** Whether a machine has not reached the config, or the OS image, of the pool. A paused pool updates none. */
+  readonly updating: boolean;
   readonly paused: boolean;
   /** RFC 3339. */
   readonly pausedSince: string | null;
@@ -85,8 +93,6 @@ export interface Diagnosis {
 /** What `check` prints: the causes with their texts, and the repairs in their order. */
 export interface DiagnosisResult extends Diagnosis {
   readonly causes: readonly Cause[];
-  /** Whether a machine has not reached the config of its pool. The pool is not paused. */
-  readonly isRollingOut: boolean;
   readonly repairs: readonly PlannedRepair[];
 }
 
@@ -107,12 +113,11 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     recoverable: causes.length > 0 && causes.every(({ waiting }) => waiting.helps),
     nodes: snapshot.nodes.map((node) => describeNode(node, cluster, causesByNode.get(node)?.length === 0)),
     skippedNodes: snapshot.skippedNodes ?? [],
-    pools: selectedPools.map((pool) => describePool(pool, causesByPool.get(pool)?.length === 0)),
+    pools: selectedPools.map((pool) => describePool(pool, cluster, causesByPool.get(pool)?.length === 0)),
     overriddenConfigs: (snapshot.overriddenConfigs ?? []).filter((name) => used.has(name) && isRenderedConfig(name)),
     unreadable: snapshot.unreadable ?? [],
     problems: causes.map(toProblem),
     causes,
-    isRollingOut: cluster.livePools.some((pool) => !pool.paused && cluster.isRollingOut(pool)),
     repairs: planRepairs([
       ...causes.flatMap(listRepairs),
       ...approveMissingMachines(causes, cluster),
@@ -132,10 +137,22 @@ function findCausesOfPool(pool: InspectedPool, cluster: Cluster): readonly Cause
   return pool.referrer.isTerminating === true ? [] : findPoolCauses(pool, cluster);
 }
 
-/** A machine that waits for its certificate is often a part of the problem. */
-function approveMissingMachines(causes: readonly Cause[], { pendingRequests = [] }: ClusterSnapshot) {
-  const isWanted = causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps);
-  return isWanted && pendingRequests.length > 0 ? [approveRequests(pendingRequests.map(({ name }) => name))] : [];
+/**
+ * A machine that waits for its certificate is often a part of the problem. A node that is ready needs none for its
+ * identity, so whoever asks for one is another machine.
+ */
+function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
+  const { nodes, pendingRequests = [] } = cluster;
+  const isOld = pendingRequests.some(({ createdAt }) => isStalled(new Date(createdAt ?? Number.NaN), cluster));
+  if (!isOld && !causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps)) return [];
+  const known = new Map(nodes.map((node) => [node.referrer.name, node.readiness?.isReady === true]));
+  return pendingRequests.flatMap((request) => {
+    const { name, node } = request;
+    const isReady = known.get(node ?? '');
+    if (!isForClient(request)) return [approveRequests([name])];
+    if (isReady === true) return [];
+    return [isReady === undefined ? approveMachine(name, node) : approveRequests([name])];
+  });
 }
 
 function toProblem(cause: Cause): Problem {
@@ -177,7 +194,7 @@ function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): Ch
   };
 }
 
-function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
+function describePool(pool: InspectedPool, { isRollingOut }: Cluster, ok: boolean): CheckedPool {
   const { referrer, specConfig = null, statusConfig = null, paused, pausedSince, pausedFor = null } = pool;
   const { machineCount, updatedMachineCount, degradedMachineCount } = pool;
   return {
@@ -185,6 +202,7 @@ function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
     ok,
     specConfig,
     statusConfig,
+    updating: isRollingOut(pool),
     paused,
     pausedSince: pausedSince?.toISOString() ?? null,
     pausedFor,

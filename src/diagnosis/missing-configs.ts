@@ -1,6 +1,6 @@
 import { toSeconds } from '../common/duration.ts';
 import { cannotWait, canWait, type ConfigMissing, type ConfigTerminating, type Waiting } from './cause.ts';
-import { type Cluster, findLostSince, isStalled } from './cluster.ts';
+import { type Cluster, findLostSince, findRemoval, isStalled } from './cluster.ts';
 import { findConfigOfPool, type InspectedNode, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
 import { listLabelsForPool } from './pool-labels.ts';
@@ -23,6 +23,7 @@ export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readon
       evidence: cause.evidence ?? (node.reason.includes(cause.config) ? quote(node.reason) : undefined),
       replacement: existing ?? (isReset ? currentConfig : undefined),
       lostSince: findLostSince(node, cluster),
+      removal: findRemoval(node, cluster),
       isFirstBoot: daemonReason.type === 'bootstrapMismatch' || (pool !== undefined && pool.statusConfig === undefined),
       wayBack: findWayBack(node, cause.config, cluster),
     };
@@ -46,6 +47,7 @@ function isSettling(pool: InspectedPool, cluster: Cluster): boolean {
   const { specConfig } = pool;
   const isAtTarget = ({ currentConfig, desiredConfig }: InspectedNode) =>
     currentConfig === specConfig && desiredConfig === specConfig;
+  if (isStalled(pool.movedAt, cluster)) return false;
   return cluster.nodesOf(pool).every(isAtTarget) && cluster.causesOfNodes(pool).every(({ waiting }) => waiting.helps);
 }
 
@@ -86,6 +88,7 @@ function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissi
         hasBootstrapHost: cluster.hasBootstrapHost,
         replacement: undefined,
         lostSince: undefined,
+        removal: 'none',
         isFirstBoot: false,
         wayBack: undefined,
       };
@@ -116,16 +119,25 @@ function judgeRendering(config: ConfigName, cluster: Cluster): Judgment {
   return judgeRenderer(able ?? own, cluster);
 }
 
+/** In an upgrade, the new controller waits for new sources (generateRenderedMachineConfig in render_controller.go). */
+const BETWEEN_RELEASES = /\bIgnoring (?:controller config|MC \S+) generated (?:from|by older version|without)\b/;
+
+/** Whether the operator renders no config only because its parts are of two releases. */
+export function isBetweenReleases(message: string): boolean {
+  return BETWEEN_RELEASES.test(message);
+}
+
 /** Whether the operator can still render a config for a pool, or the first one without pools. */
 export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster): Judgment {
   const { RenderDegraded, NodeDegraded } = pool?.conditions ?? {};
-  if (RenderDegraded !== undefined) {
+  if (RenderDegraded !== undefined && !isBetweenReleases(RenderDegraded.message)) {
     const evidence = quote(RenderDegraded.message);
     return { waiting: cannotWait(`The operator cannot render it: "${evidence}"`), evidence };
   }
   const [stopped] = cluster.stoppedOperators ?? [];
   if (stopped !== undefined) return { waiting: cannotWait('The operator does not run') };
-  const since = pool === undefined ? cluster.oldestNodeAt : NodeDegraded?.since;
+  const isFirst = pool !== undefined && pool.specConfig === undefined;
+  const since = pool === undefined ? cluster.oldestNodeAt : isFirst ? pool.createdAt : NodeDegraded?.since;
   if (isStalled(since, cluster)) {
     return { waiting: cannotWait(`The operator has not rendered it since ${toSeconds(since)}`) };
   }

@@ -2,28 +2,34 @@ import { toSeconds } from '../common/duration.ts';
 import { joinWithAnd } from '../common/printable-text.ts';
 import {
   type AnnotatedByHand,
+  type CertificatePending,
   cannotWait,
   canWait,
   type Cause,
   type DesiredOutdated,
   type DiskDiffers,
   type DrainBlocked,
+  type NodeDegraded,
   type NotReported,
   type PoolDeleted,
   type Recovering,
+  type UpdateStalled,
 } from './cause.ts';
 import { findLatest } from './times.ts';
-import { type Cluster, findLostSince, isOlderThan, isStalled } from './cluster.ts';
+import { type Cluster, findDownSince, findLostSince, findRemoval, isOlderThan, isStalled } from './cluster.ts';
 import { type InspectedNode, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
+import { BUILT_IN_POOLS } from './dangling-references.ts';
 import type { DaemonReason } from './daemon-reason.ts';
 import { findMissingOfNode, findTerminating } from './missing-configs.ts';
 import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
+import { findPoolOfNode, isWindows } from '../mco/pool-of-node.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
 
 /** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
 const FAILED_STATES: ReadonlySet<string> = new Set(['Degraded', 'Unreconcilable']);
+const RUNNING_STATES: ReadonlySet<string> = new Set(['Done', 'Working', 'Rebooting']);
 /** The daemon retries after at most 60 s, and then waits 10 s until it is uncordoned (pkg/daemon/daemon.go). */
 const RETRY = 'The daemon tries again within 2 minutes';
 const UPDATE = 'The daemon drains the node and reboots it once';
@@ -32,7 +38,7 @@ const SELF_REPAIR_MINUTES = 2;
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */
-const MANUAL_MANAGER = /^(?:kubectl|oc)(?:-(?:annotate|edit|patch|replace))?$|^Mozilla/;
+const MANUAL_MANAGER = /^(?:kubectl|oc)(?:-[a-z-]+)?$|^Mozilla/;
 const OPERATOR_MANAGER = 'machine-config-controller';
 
 /** Why a node does not move, or cannot. A missing config explains every other failure of its daemon. */
@@ -46,8 +52,9 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
   ];
   const lostSince = findLostSince(node, cluster);
   // What a lost node last reported says nothing about it now.
-  if (lostSince === undefined && missing.length === 0) causes.push(findStandstill(node, cluster));
-  if (lostSince === undefined || missing.length === 0) causes.push(findUnavailability(node, cluster));
+  if (lostSince === undefined && missing.length === 0) causes.push(...findStandstill(node, cluster));
+  const isExplained = lostSince !== undefined && missing.length > 0;
+  causes.push(findPendingCertificate(node, cluster) ?? (isExplained ? undefined : findUnavailability(node, cluster)));
   return causes.filter((cause) => cause !== undefined);
 }
 
@@ -81,7 +88,8 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const { pool, conflicting } = cluster.poolOf(node);
   const config = node.currentConfig ?? node.desiredConfig;
   if (pool !== undefined) return findDeletedPool(node, pool, cluster);
-  if (cluster.livePools.length === 0) return undefined;
+  // The operator updates no Windows node, whatever its annotations say.
+  if (cluster.livePools.length === 0 || isWindows(labels)) return undefined;
   const own = cluster.livePoolByName.get(config && parsePoolName(config));
   if (conflicting.length > 0) {
     const names = conflicting.map((each) => formatName(each.referrer.name));
@@ -94,14 +102,21 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     };
   }
   if (config === undefined) return undefined;
-  const target = own ?? cluster.livePoolByName.get('worker');
+  const poolName = parsePoolName(config);
+  const missingPool = own === undefined && BUILT_IN_POOLS.has(poolName ?? '') ? poolName : undefined;
+  const target = own ?? (missingPool === undefined ? cluster.livePoolByName.get('worker') : undefined);
   const wanted = target === undefined ? [] : listLabelsForPool(target, labels, cluster.livePools);
   return {
     code: 'NotInPool',
     referrer,
     pool: wanted.length === 0 ? undefined : target?.referrer.name,
+    isOfControlPlane: isPoolOfControlPlane(target?.referrer.name),
     labels: wanted,
-    waiting: cannotWait('The operator ignores a node that no pool selects'),
+    missingPool,
+    waiting:
+      missingPool === undefined || (cluster.stoppedOperators ?? []).length > 0
+        ? cannotWait('The operator ignores a node that no pool selects')
+        : canWait(`The operator creates pool ${missingPool} again within a few minutes`),
   };
 }
 
@@ -109,22 +124,26 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
  * The operator moves a node of a deleted pool only when the node or its new pool changes, and not when the old pool is
  * deleted (pkg/controller/node/node_controller.go).
  */
-function findDeletedPool(node: InspectedNode, pool: InspectedPool, cluster: Cluster): PoolDeleted | undefined {
-  const { referrer, labels, currentConfig: config } = node;
+function findDeletedPool(node: InspectedNode, current: InspectedPool, cluster: Cluster): PoolDeleted | undefined {
+  const { referrer, currentConfig: config } = node;
   const isAtRest = !hasFailed(node) && config === node.desiredConfig;
   const deletedPool = config && parsePoolName(config);
   if (config === undefined || deletedPool === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
-  const wanted = pool.specConfig;
-  if (cluster.livePoolByName.has(deletedPool) || pool.paused || wanted === undefined || wanted === config)
-    return undefined;
-
   const role = `node-role.kubernetes.io/${deletedPool}`;
-  const hasRole = labels[role] !== undefined;
+  const { [role]: label, ...labels } = node.labels;
+  const isTerminating = current.referrer.isTerminating === true;
+  const pool = isTerminating ? findPoolOfNode(labels, cluster.livePools).pool : current;
+  const wanted = pool?.specConfig;
+  if (cluster.livePoolByName.has(deletedPool) || pool === undefined || pool.paused) return undefined;
+  if (wanted === undefined || wanted === config) return undefined;
+
+  const hasRole = label !== undefined;
   return {
     code: 'PoolDeleted',
     referrer,
     config,
     deletedPool,
+    isTerminating,
     pool: pool.referrer.name,
     labels: hasRole ? [`${role}-`] : [],
     waiting: hasRole
@@ -133,21 +152,40 @@ function findDeletedPool(node: InspectedNode, pool: InspectedPool, cluster: Clus
   };
 }
 
-/** Why the daemon of a node does not reach its desired config, although all configs exist. At most one cause. */
-function findStandstill(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, reason, daemonReason } = node;
+/** Why the daemon of a node does not reach its desired config, although all configs exist. */
+function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause | undefined)[] {
+  const { daemonReason, desiredConfig, reason } = node;
   // findUnreported says what the node waits for.
-  if (node.desiredConfig === undefined) return undefined;
-  if (!hasFailed(node)) return findOutdatedDesired(node, cluster) ?? findBlockedDrain(node, cluster);
-
-  const evidence = quote(reason);
-  const { type } = daemonReason;
-  if (type === 'configNotFound' || type === 'bootstrapMismatch')
-    return judgeRecovery(node, cluster, daemonReason.config);
-  if (type === 'diskDiffers') return judgeDisk(node, daemonReason, cluster);
+  if (desiredConfig === undefined) return [];
   const outdated = findOutdatedDesired(node, cluster);
-  if (outdated !== undefined) return { ...outdated, evidence };
-  if (type === 'drainFailed') return findBlockedDrain(node, cluster);
+  const blocked = findBlockedDrain(node, cluster);
+  if (!hasFailed(node)) return [outdated ?? blocked ?? findStalledUpdate(node, cluster)];
+
+  const { type } = daemonReason;
+  // The daemon asks for a drain after it has compared the disk, and keeps the reason of an earlier failure.
+  const isPast = type === 'drainFailed' ? node.isDrained === true : node.drain !== undefined;
+  if (blocked !== undefined) return [outdated, blocked];
+  if (isPast && outdated === undefined) return [judgePast(node, cluster)];
+  if (type === 'configNotFound' || type === 'bootstrapMismatch')
+    return [judgeRecovery(node, cluster, daemonReason.config)];
+  // The daemon compares the disk before each update, also before the one back.
+  if (type === 'diskDiffers') return [outdated, judgeDisk(node, daemonReason, outdated !== undefined, cluster)];
+  return [outdated === undefined ? judgeFailure(node, cluster) : { ...outdated, evidence: quote(reason) }];
+}
+
+/** The daemon has gone on since the failure that it still reports. */
+function judgePast({ referrer, reason, movedAt, drain }: InspectedNode, cluster: Cluster): Recovering {
+  const since = findLatest([movedAt, drain?.since]);
+  const waiting = isStalled(since, cluster)
+    ? cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`)
+    : canWait('The daemon has gone on with the update since then');
+  return { code: 'Recovering', referrer, evidence: quote(reason), waiting };
+}
+
+function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined {
+  const { referrer, reason } = node;
+  const { type } = node.daemonReason;
+  const evidence = quote(reason);
   if (node.state === 'Unreconcilable' || type === 'unreconcilable') {
     const waiting = cannotWait('The daemon cannot make this change, so undo it in its source MachineConfig');
     return { code: 'Unreconcilable', referrer, evidence, waiting };
@@ -177,12 +215,19 @@ function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName 
 function judgeDisk(
   node: InspectedNode,
   { comparedWith, difference }: DaemonReason & { readonly type: 'diskDiffers' },
+  isOutdated: boolean,
   cluster: Cluster,
-): AnnotatedByHand | DiskDiffers | Recovering {
+): AnnotatedByHand | DiskDiffers | NodeDegraded | Recovering {
   const { referrer, currentConfig: current, desiredConfig: desired, currentConfigWrite, desiredConfigWrite } = node;
   const cause = { referrer, evidence: quote(node.reason) } as const;
   const changedAt = findLatest([currentConfigWrite?.at, desiredConfigWrite?.at]);
   const isRecent = changedAt !== undefined && !isOlderThan(SELF_REPAIR_MINUTES, changedAt, cluster.now);
+
+  const { pool } = cluster.poolOf(node);
+  if (pool !== undefined && isRenderedName(comparedWith) && isForeignToControlPlane(toConfigName(comparedWith), pool)) {
+    const waiting = cannotWait('It reports a config of other machines, so see what runs on it before you follow it');
+    return { ...cause, code: 'NodeDegraded', waiting };
+  }
 
   const isOtherConfig = comparedWith !== current && comparedWith !== desired && isRenderedName(comparedWith);
   // The annotations of a node that has reached its pool's config are those of its daemon.
@@ -191,7 +236,7 @@ function judgeDisk(
     MANUAL_MANAGER.test(currentConfigWrite.manager) &&
     current !== undefined &&
     current === desired &&
-    current === cluster.poolOf(node).pool?.specConfig;
+    current === pool?.specConfig;
   if (isRecent && (isOtherConfig || isManual)) {
     const why = `The annotations have just changed. ${RETRY}, and most disks then need no repair`;
     return { ...cause, code: 'Recovering', waiting: canWait(why) };
@@ -206,13 +251,13 @@ function judgeDisk(
     code: 'DiskDiffers',
     comparedWith: comparedWith ?? current ?? '',
     difference,
-    isAtRest: current === desired,
+    isAtRest: current === desired || isOutdated,
     waiting: cannotWait('The daemon overwrites no difference'),
   };
 }
 
 /** In image mode the daemon compares the disk with an image. */
-function isRenderedName(name: string | undefined): boolean {
+function isRenderedName(name: string | undefined): name is string {
   return name !== undefined && parsePoolName(toConfigName(name)) !== undefined;
 }
 
@@ -225,17 +270,18 @@ function findOutdatedDesired(node: InspectedNode, cluster: Cluster): DesiredOutd
   if (wanted.includes(config) || wanted.every((name) => name === undefined)) return undefined;
 
   const existing = [current, ...wanted].find((name) => name !== undefined && cluster.configs.has(name));
-  const isCordoned = cordon !== undefined && hasFailed(node);
-  const cause = { code: 'DesiredOutdated', referrer, field: 'desiredConfig', config, isCordoned } as const;
-  if (isCordoned && !pool.paused) {
+  const cause = { code: 'DesiredOutdated', referrer, field: 'desiredConfig', config, isCordoned: false } as const;
+  // While a drain runs, an uncordon lets new pods start, which it evicts again.
+  if (cordon !== undefined && hasFailed(node) && !pool.paused && node.drain === undefined) {
     // Otherwise the operator sets desiredConfig back itself (getAllCandidateMachines in node_controller.go).
     return {
       ...cause,
+      isCordoned: true,
       replacement: undefined,
       waiting: cannotWait('The operator skips the node, because it is cordoned'),
     };
   }
-  if (hasFailed(node) && !pool.paused && !isStalled(desiredConfigWrite?.at, cluster)) {
+  if (hasFailed(node) && !pool.paused && cordon === undefined && !isStalled(desiredConfigWrite?.at, cluster)) {
     return { ...cause, replacement: undefined, waiting: canWait('The operator sets it back within a minute') };
   }
   const isWrongPool = isForeignToControlPlane(config, pool);
@@ -254,56 +300,104 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked |
   const { referrer, drain, reason } = node;
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
-  const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node);
-  const budgets = cluster.blockingBudgets?.get(referrer.name) ?? [];
-  const isBlocked = drain !== undefined && budgets.length > 0;
+  const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node) && node.isDrained !== true;
+  const obstacles = cluster.drainObstacles?.get(referrer.name);
+  const isBlocked = drain !== undefined && obstacles !== undefined && obstacles.budgets.length > 0;
   if (!hasGivenUp && !isBlocked && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
   const why = 'The operator repeats the drain every few minutes, and it succeeds once all pods can be evicted';
   return {
     code: 'DrainBlocked',
     referrer,
     since,
-    budgets,
+    obstacles,
     evidence: hasGivenUp ? quote(reason) : undefined,
     waiting: hasGivenUp ? cannotWait(why) : canWait(why),
   };
+}
+
+/** A daemon that does not run, or hangs, reports nothing. */
+function findStalledUpdate(node: InspectedNode, cluster: Cluster): UpdateStalled | undefined {
+  const { referrer, currentConfig, desiredConfig: config, state } = node;
+  const hasUpdate = config !== currentConfig || state !== 'Done';
+  const since = node.movedAt ?? cluster.poolOf(node).pool?.movedAt;
+  const isLate = isStalled(since, cluster);
+  const isKnown = state === '' || RUNNING_STATES.has(state);
+  if (config === undefined || currentConfig === undefined || !hasUpdate || (isKnown && !isLate)) return undefined;
+  const waiting = isLate
+    ? cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`)
+    : cannotWait('The operator knows no such state, and counts the node as unavailable');
+  return { code: 'UpdateStalled', referrer, config, state: quote(state), waiting };
+}
+
+/** A kubelet that says why it is not ready has a client certificate. */
+function findPendingCertificate(
+  { referrer, readiness }: InspectedNode,
+  { pendingRequests = [] }: Cluster,
+): CertificatePending | undefined {
+  if (readiness === undefined || readiness.isReady || readiness.isReported) return undefined;
+  const requests = pendingRequests.filter(({ node }) => node === referrer.name);
+  if (requests.length === 0) return undefined;
+  const names = requests.map(({ name }) => name);
+  // The cluster-machine-approver approves such a request only for a machine that is no node yet (csr_check.go).
+  const waiting = cannotWait('Only a person approves it for a node that exists');
+  return { code: 'CertificatePending', referrer, since: readiness.since, requests: names, waiting };
+}
+
+function findConfigOf(pool: InspectedPool | undefined, { configs }: Cluster): ConfigName | undefined {
+  const wanted = pool?.specConfig;
+  return wanted !== undefined && configs.has(wanted) ? wanted : undefined;
 }
 
 /** Why the operator counts a node as unavailable, and starts no update in its pool (pkg/controller/node/status.go). */
 function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, readiness, cordon } = node;
   const isDown = readiness?.isReady === false;
-  const requests = isDown ? (cluster.pendingRequests ?? []).filter(({ node: name }) => name === referrer.name) : [];
-  if (requests.length > 0) {
-    const times = requests.map(({ createdAt }) => new Date(createdAt ?? Number.NaN));
-    const waiting = times.some((time) => isStalled(time, cluster))
-      ? cannotWait('Nobody has approved it for an hour')
-      : canWait('Some platforms approve it themselves');
-    const names = requests.map(({ name }) => name);
-    return { code: 'CertificatePending', referrer, since: readiness?.since, requests: names, waiting };
-  }
-
   const { pool } = cluster.poolOf(node);
   // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
   const isUpdating = node.desiredConfig !== node.currentConfig || hasFailed(node) || node.state === 'Working';
   const isAwaited = !isUpdating && pool !== undefined && !pool.paused && cluster.isRollingOut(pool);
 
-  if (isDown && (isAwaited || findLostSince(node, cluster) !== undefined)) {
-    const since = readiness.since;
-    const waiting = isStalled(since, cluster)
-      ? cannotWait('Its kubelet must answer again, or the node must be deleted')
-      : canWait('A reboot can take this long');
-    return { code: 'NodeNotReady', referrer, since, evidence: quote(readiness.message), waiting };
+  if (isDown && (isAwaited || findDownSince(node, cluster) !== undefined)) {
+    const { since, isReported, message } = readiness;
+    const { currentConfig: current, desiredConfig: desired } = node;
+    const isElsewhere = current !== undefined && current === desired && current !== pool?.specConfig;
+    return {
+      code: 'NodeNotReady',
+      referrer,
+      since,
+      isReported,
+      replacement: isReported && isElsewhere && cluster.configs.has(current) ? findConfigOf(pool, cluster) : undefined,
+      removal: findRemoval(node, cluster),
+      evidence: quote(message),
+      waiting: isStalled(since, cluster)
+        ? cannotWait(isReported ? 'The kubelet runs, and says why' : 'The kubelet must answer again')
+        : canWait(isReported ? 'Its kubelet runs, and can become ready' : 'A reboot can take this long'),
+    };
   }
 
+  if (!isAwaited) return undefined;
   const write = cordon?.write;
-  const isOfUpdate = write?.manager === OPERATOR_MANAGER && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now);
-  if (cordon === undefined || !isAwaited || isOfUpdate) return undefined;
+  const isOfOperator = write?.manager === OPERATOR_MANAGER;
+  if (cordon !== undefined && !(isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now))) {
+    return {
+      code: 'NodeCordoned',
+      referrer,
+      by: write && quote(write.manager),
+      isByProgram: write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager),
+      since: write?.at,
+      waiting: cannotWait('The operator updates no cordoned node, and counts it as unavailable'),
+    };
+  }
+  const pressure = cluster.pressures?.get(referrer.name);
+  if (pressure === undefined) return undefined;
   return {
-    code: 'NodeCordoned',
+    code: 'NodeUnavailable',
     referrer,
-    by: write && quote(write.manager),
-    since: write?.at,
-    waiting: cannotWait('The operator updates no cordoned node, and counts it as unavailable'),
+    condition: pressure.type,
+    since: pressure.since,
+    evidence: quote(pressure.message),
+    waiting: isStalled(pressure.since, cluster)
+      ? cannotWait('The operator updates no such node, and counts it as unavailable')
+      : canWait('The kubelet can still end it'),
   };
 }

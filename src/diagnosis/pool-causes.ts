@@ -5,6 +5,7 @@ import {
   canWait,
   type Cause,
   type PausedForRestore,
+  type PoolPaused,
   type RolloutStalled,
   type RolloutUnfinished,
   type StatusEmpty,
@@ -12,9 +13,20 @@ import {
 } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, isOlderThan, isStalled } from './cluster.ts';
-import type { InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
+import {
+  CONTROL_PLANE_POOL,
+  type InspectedBuild,
+  type InspectedOsConfig,
+  type InspectedPool,
+} from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
-import { findMissingOfPool, findStatusOfPool, findTerminating, judgeRenderer } from './missing-configs.ts';
+import {
+  findMissingOfPool,
+  findStatusOfPool,
+  findTerminating,
+  isBetweenReleases,
+  judgeRenderer,
+} from './missing-configs.ts';
 import { quote } from './quote.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { toConfigName } from '../mco/machine-config.ts';
@@ -32,14 +44,23 @@ const START_MINUTES = 10;
 export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, specConfig } = pool;
   const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(referrer, cluster)];
-  if (specConfig === undefined) {
+  // Without a spec, the condition says why.
+  if (specConfig === undefined && pool.conditions[RENDER_CONDITION] === undefined) {
     causes.push({ code: 'SpecEmpty', referrer, field: 'spec', ...judgeRenderer(pool, cluster) });
   }
   causes.push(...findEmptyStatus(pool, cluster), ...findRestorePause(pool, cluster));
   const buildCauses = findBuildCauses(pool, cluster);
   causes.push(...buildCauses, ...findDegradedConditions(pool, buildCauses, cluster));
   const isExplained = causes.length > 0 || cluster.causesOfNodes(pool).length > 0;
-  return isExplained ? causes : findStalledRollout(pool, cluster);
+  return isExplained ? causes : [...findPause(pool), ...findStalledRollout(pool, cluster)];
+}
+
+/** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
+function findPause({ referrer, paused, pausedFor, ...pool }: InspectedPool): readonly PoolPaused[] {
+  const isBehind = pool.specConfig !== pool.statusConfig;
+  if (!paused || pausedFor !== undefined || !isBehind || referrer.name !== CONTROL_PLANE_POOL) return [];
+  const waiting = cannotWait('No release is installed until it is unpaused');
+  return [{ code: 'PoolPaused', referrer, waiting }];
 }
 
 function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly (StatusEmpty | RolloutUnfinished)[] {
@@ -98,7 +119,7 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
   }
   return (specific.length > 0 ? unexplained : degraded).map(([type, condition]) => {
     const { message = '', since } = condition ?? {};
-    const isStuck = type === RENDER_CONDITION || isStalled(since, cluster);
+    const isStuck = (type === RENDER_CONDITION && !isBetweenReleases(message)) || isStalled(since, cluster);
     const waiting = isStuck
       ? cannotWait(since === undefined ? 'A person must correct it' : `It has been since ${toSeconds(since)}`)
       : canWait('The operator tries again');
@@ -128,24 +149,50 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Pause
 
 /** In image mode a pool rolls out a config only with an image that contains it (pkg/controller/build/reconciler.go). */
 function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, paused, specConfig: target } = pool;
-  const osConfig = cluster.osConfigs?.find((each) => each.pool === referrer.name);
-  if (osConfig === undefined || target === undefined || paused || !cluster.isRollingOut(pool)) return [];
-  const builds = (cluster.buildsByConfig.get(target) ?? []).filter((build) => build.osConfig === osConfig.name);
-  const failed = builds.find(({ failure }) => failure !== undefined);
-  if (failed !== undefined) {
-    return [
-      {
-        code: 'BuildFailed',
-        referrer,
-        build: failed.referrer.name,
-        osConfig: osConfig.name,
-        evidence: quote(failed.failure ?? ''),
-        waiting: cannotWait('The operator does not repeat a failed build'),
-      },
-    ];
-  }
-  return builds.length === 0 ? findGoneBuild(pool, osConfig, cluster) : [];
+  const { referrer, specConfig: target, movedAt } = pool;
+  const osConfig = findOsConfig(pool, cluster);
+  if (osConfig === undefined || target === undefined || !cluster.isRollingOut(pool)) return [];
+  const builds = listBuilds(pool, osConfig, cluster);
+  const current = findCurrentBuild(builds, osConfig);
+  if (current === undefined) return findGoneBuild(pool, osConfig, cluster);
+  // The operator looks at the first build of a config by name (getConfigAndBuild in node_controller.go).
+  const [first = current] = builds;
+  const isHidden = current.isSuccessful && isOlderThan(START_MINUTES, movedAt, cluster.now);
+  const { failure, referrer: build } = isHidden ? first : current;
+  const { rebuild } = osConfig;
+  if (failure === undefined) return [];
+  return [
+    {
+      code: 'BuildFailed',
+      referrer,
+      build: build.name,
+      osConfig: osConfig.name,
+      canBeRepeated: build.name === osConfig.currentBuild && rebuild === undefined,
+      replacedBy: isHidden ? current.referrer.name : undefined,
+      evidence: quote(failure),
+      waiting:
+        rebuild !== undefined && !isOlderThan(START_MINUTES, rebuild.since, cluster.now)
+          ? canWait('Another build has been asked for')
+          : cannotWait('The operator does not repeat a failed build'),
+    },
+  ];
+}
+
+/** A config can have several builds, such as one for each change of its MachineOSConfig. By name. */
+function listBuilds({ specConfig }: InspectedPool, { name }: InspectedOsConfig, cluster: Cluster) {
+  return (cluster.buildsByConfig.get(specConfig) ?? []).filter(({ osConfig }) => osConfig === name);
+}
+
+/** The build that the MachineOSConfig names, or else the newest. */
+function findCurrentBuild(
+  builds: readonly InspectedBuild[],
+  { currentBuild }: InspectedOsConfig,
+): InspectedBuild | undefined {
+  const newest = findLatest(builds.map(({ createdAt }) => createdAt));
+  return (
+    builds.find(({ referrer }) => referrer.name === currentBuild) ??
+    builds.find(({ createdAt }) => createdAt === newest)
+  );
 }
 
 /**
@@ -165,10 +212,30 @@ function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster
   return [{ code: 'BuildGone', referrer, build: currentBuild, exists, osConfig: name, waiting }];
 }
 
+function findOsConfig({ referrer }: InspectedPool, { osConfigs = [] }: Cluster): InspectedOsConfig | undefined {
+  return osConfigs.find(({ pool }) => pool === referrer.name);
+}
+
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
-  const { referrer, paused, specConfig: config, machineCount, updatedMachineCount } = pool;
+  const { referrer, paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
   const since = findLatest([pool.movedAt, ...cluster.nodesOf(pool).map(({ movedAt }) => movedAt)]);
-  if (config === undefined || paused || !cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
+  if (config === undefined || paused || machineCount === 0) return [];
+  if (!cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
   const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
-  return [{ code: 'RolloutStalled', referrer, config, machineCount, updatedMachineCount, waiting }];
+  const osConfig = findOsConfig(pool, cluster);
+  const build = osConfig && findCurrentBuild(listBuilds(pool, osConfig, cluster), osConfig);
+  const isBuilding = osConfig !== undefined && build?.isSuccessful !== true;
+  return [
+    {
+      code: 'RolloutStalled',
+      referrer,
+      config,
+      machineCount,
+      updatedMachineCount,
+      deployment: isBuilding ? 'machine-os-builder' : 'machine-config-controller',
+      build: isBuilding ? build?.referrer.name : undefined,
+      evidence: conditions['Updating'] && quote(conditions['Updating'].message),
+      waiting,
+    },
+  ];
 }

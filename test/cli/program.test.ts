@@ -39,7 +39,7 @@ test('an error with two ways out, or for a terminal, has each command on its own
   expect(print({ advice })).toBe('machineconfig-guard: no access; log in with: oc login\n');
   const first = 'machineconfig-guard: no access\nNext: log in with:\n  oc login\n';
   const both = `${first}Next: only if that fails, see:\n  oc config view\n`;
-  expect(print({ advice, otherwise })).toBe(both);
+  expect(print({ advice: [advice, otherwise] })).toBe(both);
   useTerminal(80, 'stderr');
   expect(print({ advice })).toBe(first);
   const [, text] = report(new CliError('word '.repeat(40), EXIT_CODE.usage));
@@ -92,12 +92,11 @@ test('the help of every command lists flags in alphabetical order, known exit co
   }
 });
 
-test('help prints the help of the program, a command or a subcommand, and rejects unknown ones', async () => {
+test('help prints the help of the program or a command, and rejects unknown ones', async () => {
   const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
   expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
-  for (const names of [['chek'], ['check', 'chek'], ['check', 'manifests', 'chek']])
-    expect(await runProgram(['help', ...names])).toEqual(usageError("unknown command 'chek'"));
-  for (const names of [[], ['check'], ['check', 'manifests']]) {
+  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek'"));
+  for (const names of [[], ['check'], ['restore']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);
     expect(outcome).toEqual({ exitCode: 0, stdout, stderr: '' });

@@ -69,17 +69,17 @@ function serveTable(statuses: Readonly<Record<string, string>>) {
 test('reads who is ready and cordoned from a table, and only the nodes that are not ready whole', async () => {
   const ready = {
     type: 'Ready',
-    status: 'Unknown',
+    status: 'False',
     lastTransitionTime: '2026-01-02T03:04:05Z',
-    message: 'no heartbeat',
+    message: 'disk full',
   };
   cluster.patch('nodes', 'w1', { status: { conditions: [ready] } });
   serveTable({ w0: 'Ready,SchedulingDisabled', w1: 'NotReady', w2: 'Unknown' });
   const { nodes } = await readClusterSnapshot(api, undefined, signal);
-  const isReady = { isReady: true, since: undefined, message: '' };
+  const isReady = { isReady: true, since: undefined, message: '', isReported: false };
   expect(nodes.map(({ referrer, cordon, readiness }) => [referrer.name, cordon !== undefined, readiness])).toEqual([
     ['w0', true, isReady],
-    ['w1', false, { isReady: false, since: new Date('2026-01-02T03:04:05Z'), message: 'no heartbeat' }],
+    ['w1', false, { isReady: false, since: new Date('2026-01-02T03:04:05Z'), message: 'disk full', isReported: true }],
     ['w2', false, undefined],
   ]);
   const lists = cluster.faults.requests.filter(({ path }) => path === NODES_PATH);

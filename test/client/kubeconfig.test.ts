@@ -24,8 +24,14 @@ function writeKubeconfig(file: string, name: string, user: object = { token: 'th
   return target;
 }
 
+function setEnvironment(env: Record<string, string>): void {
+  const unset = { KUBECONFIG: undefined, KUBERNETES_SERVICE_HOST: undefined };
+  for (const [name, value] of Object.entries({ ...unset, HOME: home, ...env })) vi.stubEnv(name, value);
+}
+
 function hostOf(options: ClusterFlags, env: Record<string, string> = {}) {
-  return loadConnection(options, { HOME: home, ...env }, path.join(home, 'pod')).server.hostname;
+  setEnvironment(env);
+  return loadConnection(options, path.join(home, 'pod')).server.hostname;
 }
 
 test('loads --kubeconfig, else existing files in KUBECONFIG, else ~/.kube/config, else the account of the pod', () => {
@@ -35,7 +41,6 @@ test('loads --kubeconfig, else existing files in KUBECONFIG, else ~/.kube/config
   files.push(writeKubeconfig('three', 'one'));
   writeFileSync(files[3] ?? '', readFileSync(files[3] ?? '', 'utf8').replaceAll('one.example', 'three.example'));
   const KUBECONFIG = files.join(path.delimiter);
-  vi.stubEnv('KUBERNETES_SERVICE_HOST', 'pod.example');
   vi.stubEnv('KUBERNETES_SERVICE_PORT', '443');
   const account = path.join(home, 'pod', 'var/run/secrets/kubernetes.io/serviceaccount');
   mkdirSync(account, { recursive: true });
@@ -54,8 +59,9 @@ test('loads --kubeconfig, else existing files in KUBECONFIG, else ~/.kube/config
 });
 
 async function findError(options: ClusterFlags, env: Record<string, string> = {}): Promise<string> {
+  setEnvironment(env);
   try {
-    await loadConnection(options, { HOME: home, ...env }).credentials();
+    await loadConnection(options).credentials();
   } catch (error) {
     if (error instanceof CliError) expect(error.exitCode).toBe(3);
     const commands = new CommandFormatter('machineconfig-guard', options);
@@ -132,6 +138,6 @@ test.each<[string, object]>([
 ])('reads the token of %s from its file, without the line break at its end', async (_title, user) => {
   writeFileSync(path.join(home, 'token'), 'abc\n');
   const kubeconfig = writeKubeconfig('k', 'k', user);
-  const { headers } = await loadConnection({ kubeconfig }, {}).credentials();
+  const { headers } = await loadConnection({ kubeconfig }).credentials();
   expect(headers).toEqual({ Authorization: 'Bearer abc' });
 });

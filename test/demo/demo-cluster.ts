@@ -5,8 +5,8 @@ import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
 import { type Guard, startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import { KubeApi } from '../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../src/client/kube-connection.ts';
 import { ApiServer } from '../support/in-memory-cluster/api-server.ts';
+import { connectionFromKubeconfig } from '../support/kubeconfig.ts';
 import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 
 const HOST = '127.0.0.1';

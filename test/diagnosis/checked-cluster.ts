@@ -68,7 +68,7 @@ export function checkWithCauses(
     ...facts,
   };
   const known = { now: NOW, guardReports: new Map(Object.entries(guard)), ...scope };
-  const { causes, repairs, isRollingOut: _isRollingOut, ...diagnosis } = diagnose(snapshot, known);
+  const { causes, repairs, ...diagnosis } = diagnose(snapshot, known);
   const report = {
     server: '127.0.0.1:6443',
     checkedAt: NOW.toISOString(),

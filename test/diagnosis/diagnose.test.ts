@@ -165,7 +165,7 @@ const anyPool = fc.record({
   paused: fc.boolean(),
 });
 
-const OTHER_CAUSES = new Set<string>(['DesiredOutdated', 'NotInPool', 'PoolsMissing']);
+const OTHER_CAUSES = new Set<string>(['DesiredOutdated', 'NotInPool', 'PoolPaused', 'PoolsMissing']);
 
 test('agrees with a naive model for any cluster', () => {
   checkProperty(
@@ -216,6 +216,17 @@ test('agrees with a naive model for any cluster', () => {
     ),
     500,
   );
+});
+
+test.each([
+  ['for hours', 120, ['only if w9 is one of your machines: approve its certificate request']],
+  ['since just now', 1, []],
+])('says how to approve a request that has waited %s, although everything is fine', (_age, minutes, texts) => {
+  const createdAt = new Date(NOW.getTime() - minutes * 60_000).toISOString();
+  const request = { name: 'csr-a', node: 'w9', signer: 'kubernetes.io/kube-apiserver-client-kubelet', createdAt };
+  const { ok, repairs } = check([HEALTHY], [FINE], { requests: { requests: [request] } });
+  expect(ok).toBe(true);
+  expect(repairs.map(({ text }) => text)).toEqual(texts);
 });
 
 test('says that nothing is lost only if all nodes were read', () => {

@@ -4,7 +4,8 @@ import {
   parseInspectedOsConfig,
   parseInspectedPool,
 } from '../../src/client/inspected-objects.ts';
-import type { ClusterSnapshot, ControlPlaneSize } from '../../src/diagnosis/cluster-snapshot.ts';
+import type { ClusterSnapshot, ControlPlaneSize, DrainObstacles } from '../../src/diagnosis/cluster-snapshot.ts';
+import { OPERATOR_STATES } from './operator-states.ts';
 import { REASONS } from '../support/daemon-reasons.ts';
 import {
   buildBuild,
@@ -13,6 +14,7 @@ import {
   buildOsConfig,
   buildPool,
   type NodeOptions,
+  type OsConfigOptions,
   type PoolOptions,
 } from '../support/operator-objects.ts';
 import { listConfigs, nameConfigs, type RenderedContent } from '../support/rendered-configs.ts';
@@ -27,12 +29,14 @@ export interface State {
   /** Those that exist. */
   readonly configs: readonly ConfigName[];
   readonly builds?: Readonly<Record<string, BuildOptions>>;
-  readonly osConfigs?: Readonly<Record<string, { readonly pool: string; readonly currentBuild?: string }>>;
+  readonly osConfigs?: Readonly<Record<string, OsConfigOptions>>;
   readonly controlPlane?: ControlPlaneSize;
   /** The names of pending certificate requests, and the nodes that wait for them. */
   readonly requests?: Readonly<Record<string, string>>;
+  /** The signers of requests, if not that of client certificates. */
+  readonly signers?: Readonly<Record<string, string>>;
   /** What `check` reads once something does not move. */
-  readonly obstacles?: Pick<ClusterSnapshot, 'stoppedOperators' | 'blockingBudgets'>;
+  readonly obstacles?: Pick<ClusterSnapshot, 'drainObstacles' | 'pressures' | 'stoppedOperators'>;
   /** The codes of all problems, with a question mark if waiting can help. */
   readonly problems: readonly string[];
   /** The commands of the repairs, or the text of one without a command. An alternative begins with `# `. */
@@ -80,6 +84,16 @@ function setStatus(pool: string, config: string): string {
 }
 
 const force = (node: string) => `# oc debug node/${node} -- chroot /host touch /run/machine-config-daemon-force`;
+
+function drainObstacles(node: string, obstacles: Partial<DrainObstacles>): NonNullable<State['obstacles']> {
+  return { drainObstacles: new Map([[node, { budgets: [], endingPods: [], ...obstacles }]]) };
+}
+
+const OPERATOR_OFF = { deployment: 'machine-config-controller', evidence: 'has 0 replicas', isScaledToZero: true };
+const OPERATOR_PODS = 'oc get pods -n openshift-machine-config-operator -l';
+
+/** A roll-out of the config B that began long ago. */
+const OLD_ROLLOUT = { spec: W.B, status: W.A, specWrittenMinutesAgo: 300, statusWrittenMinutesAgo: 200 } as const;
 
 export const STATES: Readonly<Record<string, State>> = {
   // A config was never in the API, or is gone.
@@ -606,7 +620,9 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 1] } },
     configs: [W.A, W.B],
-    obstacles: { blockingBudgets: new Map([['worker-1', [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'] }]]]) },
+    obstacles: drainObstacles('worker-1', {
+      budgets: [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'] }],
+    }),
     problems: ['DrainBlocked'],
     repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
   },
@@ -894,7 +910,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.A, status: W.A } },
     configs: [W.A],
     requests: { 'csr-2b7xk': 'worker-0' },
-    problems: ['CertificatePending?'],
+    problems: ['CertificatePending'],
     repairs: ['oc adm certificate approve csr-2b7xk'],
   },
   Unreconcilable: {
@@ -936,6 +952,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, W.B],
     problems: ['NodeDegraded', 'PoolDegraded'],
+    repairs: [`${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`],
   },
 
   // The pool does not move, and every node is Done.
@@ -1053,6 +1070,40 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['BuildFailed'],
     repairs: [`oc annotate machineosconfig worker --overwrite ${MCO}/rebuild=`],
   },
+  'S7 after the annotation': {
+    source: 'the real operator of 4.20: it replaces the build within seconds',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 1, 0] } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-2d03', rebuiltMinutesAgo: 1 } },
+    builds: { 'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed' }] } },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed?'],
+  },
+  'S7 with an annotation that has had no effect': {
+    source:
+      'own: the operator sees only its creation, and starts no build for a Degraded pool (rebuildMachineOSConfig)',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 1, 0] } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-2d03', rebuiltMinutesAgo: 30 } },
+    builds: {
+      'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed', message: 'Build Failed' }] },
+    },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed'],
+    repairs: ['oc delete machineosbuild worker-2d03'],
+  },
+  'S7 of a build that no annotation names': {
+    source: 'own: then the annotation for another build has no effect (rebuildMachineOSConfig)',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 1, 0] } },
+    osConfigs: { worker: { pool: 'worker' } },
+    builds: {
+      'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed', message: 'Build Failed' }] },
+    },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed'],
+    repairs: ['oc delete machineosbuild worker-2d03'],
+  },
   'S7 of the first image': {
     source: 'the real operator of 4.20: nothing but the image of the pool is new, and no condition says so',
     nodes: { 'worker-0': both(W.X) },
@@ -1111,7 +1162,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0], specWrittenMinutesAgo: 300 } },
     configs: [W.A, W.B],
     obstacles: {
-      stoppedOperators: [{ deployment: 'machine-config-controller', evidence: 'has 0 replicas', isScaledToZero: true }],
+      stoppedOperators: [OPERATOR_OFF],
     },
     problems: ['OperatorStopped', 'RolloutStalled'],
     repairs: [
@@ -1184,6 +1235,237 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['PoolDegraded'],
     repairs: ['correct the source MachineConfig of pool infra that the message is about'],
   },
+
+  // The same questions again, from the source of the operator of 4.20 (machine-config-operator, pkg/controller).
+
+  'an old build failed, and the build of today runs': {
+    source: 'own: a change of the MachineOSConfig starts another build of the same config',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 0, 0], specWrittenMinutesAgo: 20 } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-new' } },
+    builds: {
+      'worker-a-old': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 20 },
+      'worker-new': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Building' }], ageMinutes: 5 },
+    },
+    configs: [W.X, W.Y],
+    problems: [],
+  },
+  'an old build failed, and the newest one runs': {
+    source: 'own: as before, and the MachineOSConfig does not name its build yet',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 0, 0], specWrittenMinutesAgo: 20 } },
+    osConfigs: { worker: { pool: 'worker' } },
+    builds: {
+      'worker-a-old': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 20 },
+      'worker-new': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Building' }], ageMinutes: 5 },
+    },
+    configs: [W.X, W.Y],
+    problems: [],
+  },
+  'an old failed build hides the successful one': {
+    source: 'own: the operator looks at the first build of the config by name (getConfigAndBuild)',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 0, 0], specWrittenMinutesAgo: 20 } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-new' } },
+    builds: {
+      'worker-a-old': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 20 },
+      'worker-new': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Succeeded' }], ageMinutes: 15 },
+    },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed'],
+    repairs: ['oc delete machineosbuild worker-a-old'],
+  },
+  'a build that does not end': {
+    source: 'own: its pod cannot pull an image',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-b' } },
+    builds: { 'worker-b': { config: W.B, osConfig: 'worker', conditions: [{ type: 'Building' }], ageMinutes: 190 } },
+    configs: [W.A, W.B],
+    problems: ['RolloutStalled'],
+    repairs: [`${OPERATOR_PODS} ${MCO}/machine-os-build=worker-b`],
+  },
+  'a build that nobody starts': {
+    source: 'own: the MachineOSConfig is new, and machine-os-builder hangs',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
+    osConfigs: { worker: { pool: 'worker' } },
+    builds: {},
+    configs: [W.A, W.B],
+    problems: ['RolloutStalled'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-os-builder --tail=20'],
+  },
+  'a built image that the controller does not roll out': {
+    source: 'own',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-b' } },
+    builds: { 'worker-b': { config: W.B, osConfig: 'worker', conditions: [{ type: 'Succeeded' }], ageMinutes: 190 } },
+    configs: [W.A, W.B],
+    problems: ['RolloutStalled'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
+  },
+  'a pool leaves image mode beside a cordoned node': {
+    source: 'own: the MachineOSConfig is gone, and the nodes still have its image (CheckNodeCandidacyForUpdate)',
+    nodes: {
+      'worker-0': {
+        ...both(W.A),
+        cordon: { manager: 'oc', minutesAgo: 600 },
+      },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 0], conditions: [{ type: 'Updating' }] } },
+    osConfigs: {},
+    configs: [W.A],
+    problems: ['NodeCordoned'],
+    repairs: ['oc adm uncordon worker-0'],
+  },
+  'a program has cordoned a node in a roll-out': {
+    source: 'own: a node maintenance, the Machine API or the cluster autoscaler needs the cordon until it has finished',
+    nodes: {
+      'worker-0': { ...both(W.A), cordon: { manager: 'machineset-controller', minutesAgo: 30 } },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeCordoned'],
+    repairs: ['# oc adm uncordon worker-0'],
+  },
+  'a node without room on its disk in a roll-out': {
+    source: 'own: the operator counts it as unavailable (CheckNodeReady)',
+    nodes: { 'worker-0': both(W.A), 'worker-1': both(W.A) },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    obstacles: {
+      pressures: new Map([
+        [
+          'worker-0',
+          { type: 'DiskPressure', message: 'kubelet has disk pressure', since: new Date(NOW.getTime() - 7_200_000) },
+        ],
+      ]),
+    },
+    problems: ['NodeUnavailable'],
+    repairs: ['free space on the disk of node worker-0. The operator then updates it'],
+  },
+  'a daemon that does not start its update': {
+    source: 'own: the pod of the machine-config-daemon does not run, and nothing is Degraded',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, movedMinutesAgo: 200 }, 'worker-1': both(W.A) },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [2, 0, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: ['UpdateStalled'],
+    repairs: [`${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`],
+  },
+  'a daemon that does not end its update': {
+    source: 'own: the daemon hangs after the reboot',
+    nodes: { 'worker-0': { ...both(W.B), state: 'Working', movedMinutesAgo: 200 } },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['UpdateStalled'],
+    repairs: [`${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`],
+  },
+  'a daemon that updates slowly': {
+    source: 'own: it has just reported',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', movedMinutesAgo: 50 } },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'an evicted pod that does not end': {
+    source: 'own: its volume cannot be detached',
+    nodes: { 'worker-1': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 20 } },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    obstacles: drainObstacles('worker-1', { endingPods: ['db/db-0'] }),
+    problems: ['DrainBlocked?'],
+    repairs: ['oc get pods -A --field-selector=spec.nodeName=worker-1'],
+  },
+  'S5 with a changed file': {
+    source: 'own: the daemon compares the disk before the update back, too',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.diskDiffers(W.A)),
+        cordon: { manager: 'machine-config-controller', minutesAgo: 90 },
+      },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A, W.B],
+    problems: ['DesiredOutdated', 'DiskDiffers'],
+    repairs: [
+      'oc adm uncordon worker-0',
+      `on worker-0, put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      '# machineconfig-guard restore --from node/worker-0',
+      force('worker-0'),
+    ],
+  },
+  'a pool in the middle of an upgrade of the operator': {
+    source: 'own, with the text of render_controller.go: the new controller has not written all sources',
+    nodes: { 'worker-0': both(W.A) },
+    pools: {
+      worker: {
+        spec: W.A,
+        status: W.A,
+        conditions: [
+          {
+            type: 'RenderDegraded',
+            message: 'Failed to render: Ignoring MC 01-worker-kubelet generated by older version ab (my version: cd)',
+          },
+          { type: 'Degraded' },
+        ],
+      },
+    },
+    configs: [W.A],
+    problems: ['PoolDegraded?'],
+  },
+  'a node without a role that names a config of masters': {
+    source: 'own: a hostile node names any config, and the label of a master starts a control plane on it',
+    nodes: { 'worker-0': { roles: [], ...both(M.A) } },
+    pools: { master: { spec: M.A, status: M.A }, worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] } },
+    configs: [M.A, W.A],
+    problems: ['NotInPool'],
+    repairs: [`# oc label node worker-0 --overwrite ${label('master')}=`],
+  },
+  'a Windows node with annotations': {
+    source: 'own: the operator updates no Windows node',
+    nodes: { 'win-0': { labels: { 'kubernetes.io/os': 'windows' }, ...both(W.A) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] } },
+    configs: [W.A],
+    problems: [],
+  },
+  'a lost node that waits for a certificate, and whose config is gone': {
+    source: 'own: a cluster that was off for months',
+    nodes: { 'worker-0': { ...missing(W.X), notReady: { minutesAgo: 600 } } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    requests: { 'csr-2b7xk': 'worker-0' },
+    problems: ['ConfigMissing', 'CertificatePending'],
+    repairs: [
+      'oc adm certificate approve csr-2b7xk',
+      '# if the machine of node worker-0 comes back: start its kubelet, and restore the config from a copy',
+      '# oc delete node worker-0',
+    ],
+  },
+  'a control plane of an old cluster that has lost a machine': {
+    source: 'own: no install runs that could add it',
+    nodes: {
+      control0: { ...MASTER, ...both(M.Y), ageMinutes: 50_000 },
+      control1: { ...MASTER, ...both(M.Y), ageMinutes: 50_000 },
+    },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [2, 2, 2, 0], ageMinutes: 50_000 } },
+    configs: [M.Y],
+    controlPlane: { masters: 3, arbiters: 0 },
+    problems: ['TooFewNodes'],
+  },
+  'nothing moves, and nothing wants to, without the operator': {
+    source: 'own: the next change would wait for ever',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.A, status: W.A } },
+    configs: [W.A],
+    obstacles: { stoppedOperators: [OPERATOR_OFF] },
+    problems: ['OperatorStopped'],
+    repairs: ['oc scale deployment machine-config-controller -n openshift-machine-config-operator --replicas=1'],
+  },
+  ...OPERATOR_STATES,
 };
 
 /** The contents of all configs of the states. */
@@ -1204,9 +1486,7 @@ export function buildState({ nodes, pools, builds = {}, osConfigs = {} }: State,
     nodes: Object.entries(nodes).map(([name, options]) => buildNode(name, options, now)),
     pools: Object.entries(pools).map(([name, options]) => buildPool(name, options, now)),
     builds: Object.entries(builds).map(([name, options]) => buildBuild(name, options, now)),
-    osConfigs: Object.entries(osConfigs).map(([name, { pool, currentBuild }]) =>
-      buildOsConfig(name, pool, currentBuild),
-    ),
+    osConfigs: Object.entries(osConfigs).map(([name, options]) => buildOsConfig(name, options, now)),
   };
 }
 
@@ -1222,7 +1502,8 @@ export function readState(state: State): ClusterSnapshot {
     configs: new Set(state.configs),
     terminatingConfigs: new Set(),
     pendingRequests: Object.entries(state.requests ?? {}).map(([name, node]) => {
-      return { name, node, signer: '', createdAt: createdAt.toISOString() };
+      const signer = state.signers?.[name] ?? 'kubernetes.io/kube-apiserver-client-kubelet';
+      return { name, node, signer, createdAt: createdAt.toISOString() };
     }),
     controlPlaneSize: state.controlPlane,
     ...state.obstacles,

@@ -1,3 +1,5 @@
+import { KubeConfig } from '@kubernetes/client-node';
+import { KubeConnection } from '../../src/client/kube-connection.ts';
 import { encodeBase64 } from '../../src/install/manifest.ts';
 
 /**
@@ -18,5 +20,13 @@ export function buildKubeconfig(
     users: [{ name, user }],
     contexts: [{ name, context: { cluster: name, user: name } }],
     'current-context': name,
+  });
+}
+
+export function connectionFromKubeconfig(text: string): KubeConnection {
+  return new KubeConnection(() => {
+    const config = new KubeConfig();
+    config.loadFromString(text);
+    return config;
   });
 }

@@ -38,13 +38,15 @@ export interface NodeOptions {
   /** The drain to the desired config has been requested, and is not done. */
   readonly drainingForMinutes?: number;
   readonly cordon?: Write;
+  /** When the daemon or the controller last wrote an annotation. */
+  readonly movedMinutesAgo?: number;
   readonly notReady?: { readonly minutesAgo: number; readonly status?: 'False' | 'Unknown'; readonly message?: string };
 }
 
 /** A node with the conditions that its kubelet writes. */
 export function buildNode(name: string, options: NodeOptions, now: Date): ApiObject {
   const { roles = ['worker'], current, desired, state = 'Done', reason, ageMinutes = 30 } = options;
-  const { drainingForMinutes, currentWrite, desiredWrite, cordon, notReady } = options;
+  const { drainingForMinutes, currentWrite, desiredWrite, cordon, movedMinutesAgo, notReady } = options;
   const isDraining = drainingForMinutes !== undefined;
   const values = {
     currentConfig: current,
@@ -55,6 +57,8 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
     ...options.annotations,
   };
   const drainWrite = isDraining ? { manager: 'machine-config-daemon', minutesAgo: drainingForMinutes } : undefined;
+  const isMoved = movedMinutesAgo !== undefined;
+  const lastWrite = isMoved ? { manager: 'machine-config-daemon', minutesAgo: movedMinutesAgo } : undefined;
   const ready = {
     type: 'Ready',
     status: notReady === undefined ? 'True' : (notReady.status ?? 'Unknown'),
@@ -72,6 +76,7 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
         ...managedField(currentWrite, annotationPath('currentConfig'), now),
         ...managedField(desiredWrite, annotationPath('desiredConfig'), now),
         ...managedField(drainWrite, annotationPath('desiredDrain'), now),
+        ...managedField(lastWrite, annotationPath('state'), now),
         ...managedField(cordon, { 'f:spec': { 'f:unschedulable': {} } }, now),
       ],
     },
@@ -160,22 +165,43 @@ export interface BuildOptions {
   readonly config: string;
   readonly osConfig: string;
   readonly conditions?: readonly ConditionOptions[];
+  readonly ageMinutes?: number;
 }
 
 /** A MachineOSBuild. */
-export function buildBuild(name: string, { config, osConfig, conditions = [] }: BuildOptions, now: Date): ApiObject {
+export function buildBuild(
+  name: string,
+  { config, osConfig, conditions = [], ageMinutes = 30 }: BuildOptions,
+  now: Date,
+): ApiObject {
   return {
-    metadata: { name },
+    metadata: { name, creationTimestamp: toTime(ageMinutes, now) },
     spec: { machineConfig: { name: config }, machineOSConfig: { name: osConfig } },
     status: { conditions: conditions.map((condition) => buildCondition(condition, now)) },
   };
 }
 
+export interface OsConfigOptions {
+  readonly pool: string;
+  readonly currentBuild?: string;
+  /** When a person asked for another build. */
+  readonly rebuiltMinutesAgo?: number;
+}
+
 /** A MachineOSConfig that puts a pool into image mode. */
-export function buildOsConfig(name: string, pool: string, currentBuild?: string): ApiObject {
-  const key = `${MCO_GROUP}/current-machine-os-build`;
+export function buildOsConfig(
+  name: string,
+  { pool, currentBuild, rebuiltMinutesAgo: minutesAgo }: OsConfigOptions,
+  now: Date,
+): ApiObject {
+  const write = minutesAgo === undefined ? undefined : { manager: 'kubectl-annotate', minutesAgo };
+  const values = { 'current-machine-os-build': currentBuild, rebuild: write && '' };
   return {
-    metadata: { name, ...(currentBuild !== undefined && { annotations: { [key]: currentBuild } }) },
+    metadata: {
+      name,
+      annotations: operatorAnnotations(values),
+      managedFields: managedField(write, annotationPath('rebuild'), now),
+    },
     spec: { machineConfigPool: { name: pool } },
   };
 }

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import path from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
-import { createNumberParser, parseOutputDirectory } from '../../client/option-parsers.ts';
+import { collect, createNumberParser, createParser, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -31,6 +31,16 @@ interface CertsFlags {
 
 const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
+/** Resolvers can read a name that ends in a number as an address. */
+const parseDns = createParser(
+  { test: (value) => isObjectName(value.toLowerCase()) && !/(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i.test(value) },
+  'Must be a DNS name without a wildcard, such as guard.example.com.',
+);
+const parseIp = createParser(
+  { test: (value) => isIP(value) !== 0 && !value.includes('%') },
+  'Must be an IPv4 or IPv6 address.',
+);
+
 export function createCertsCommand(): Command {
   const command = new Command('certs')
     .description('Create a certificate authority and a serving certificate for the webhook.')
@@ -40,8 +50,12 @@ export function createCertsCommand(): Command {
       parseOutputDirectory,
       'certs',
     )
-    .option('--dns <name>', 'DNS name of the webhook; repeatable (default: the Service of the manifests)', collectDns)
-    .option('--ip <address>', 'IP address of the webhook; repeatable', collectIp)
+    .option(
+      '--dns <name>',
+      'DNS name of the webhook; repeatable (default: the Service of the manifests)',
+      collect(parseDns),
+    )
+    .option('--ip <address>', 'IP address of the webhook; repeatable', collect(parseIp))
     .option('--days <n>', `days until the serving certificate expires, 1 to ${MAX_DAYS}`, parseDays, DEFAULT_DAYS)
     .option('--force', 'overwrite existing files, including the authority')
     .addHelpText(
@@ -58,13 +72,14 @@ Examples:
     )
     .action(async (flags: CertsFlags) => {
       await makeCertificates(flags, new Date());
-      const [caFile, , certFile = '', keyFile = ''] = listFiles(flags.out);
+      const paths = CERTIFICATE_FILES.map((name) => path.join(flags.out, name));
+      const [caFile, , certFile = '', keyFile = ''] = paths;
       const output = new Output(command, {});
       const { width } = output.format;
       const files = shell`--tls-cert-file ${verbatim(certFile)} --tls-private-key-file ${verbatim(keyFile)}`;
       const serve = shell`machineconfig-guard serve ${files}`;
       const lines = [
-        ...wrapText(`Wrote ${joinWithAnd(listFiles(flags.out))}. The private keys have mode 0600.`, width),
+        ...wrapText(`Wrote ${joinWithAnd(paths)}. The private keys have mode 0600.`, width),
         ...wrapText(`Set the caBundle of the webhook configuration to the base64 encoding of ${caFile}.`, width),
         ...formatNext(output.format, advise('start the guard', serve)),
       ];
@@ -73,31 +88,16 @@ Examples:
   return command;
 }
 
-function listFiles(directory: string): string[] {
-  return CERTIFICATE_FILES.map((name) => path.join(directory, name));
-}
-
 async function makeCertificates({ out, days, force, dns, ip }: CertsFlags, now: Date): Promise<void> {
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
   const { AUTHORITY_DAYS, createAuthority, issueLeaf } = await import('../../certificates/authority.ts');
   const authority = await createAuthority({ days: AUTHORITY_DAYS, now });
-  const names = { dnsNames: [...new Set(dns ?? DEFAULT_DNS_NAMES)], ipAddresses: [...new Set(ip)] };
+  const dnsNames = (dns ?? DEFAULT_DNS_NAMES).map((name) => name.toLowerCase());
+  const names = { dnsNames: [...new Set(dnsNames)], ipAddresses: [...new Set(ip)] };
   const leaf = await issueLeaf({ authority, ...names, days, now });
   const contents = [authority.certificatePem, authority.privateKeyPem, leaf.certificatePem, leaf.privateKeyPem];
   const files = CERTIFICATE_FILES.map((name, index) => {
     return { name, content: contents[index] ?? '', isPrivate: name.endsWith('.key') };
   });
   await writeOutputFiles(out, files);
-}
-
-function collectDns(value: string, previous: readonly string[] = []): string[] {
-  const name = value.toLowerCase();
-  // Resolvers can read a name that ends in a number as an address.
-  if (isObjectName(name) && !/(?:^|\.)(?:\d+|0x[0-9a-f]*)$/.test(name)) return [...previous, name];
-  throw new InvalidArgumentError('Must be a DNS name without a wildcard, such as guard.example.com.');
-}
-
-function collectIp(value: string, previous: readonly string[] = []): string[] {
-  if (isIP(value) !== 0 && !value.includes('%')) return [...previous, value];
-  throw new InvalidArgumentError('Must be an IPv4 or IPv6 address.');
 }

@@ -75,7 +75,7 @@ async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal):
     diagnoseCluster(api, scope, others, signal),
     others,
   ]);
-  const { causes, repairs, isRollingOut: _isRollingOut, ...diagnosis } = result;
+  const { causes, repairs, ...diagnosis } = result;
   const report = {
     server: api.address,
     checkedAt: new Date().toISOString(),
@@ -116,7 +116,6 @@ async function diagnoseCluster(
 ): Promise<DiagnosisResult> {
   const first = await readSnapshot(api, scope, others, signal);
   const result = diagnose(first.snapshot, first.scope);
-  if (result.ok && !result.isRollingOut) return result;
   // Between two lists a node can change its config, and its old config can be deleted.
   const doubtful = new Set(
     result.problems.flatMap(({ kind, name }) => (kind === 'Node' && name !== null ? [name] : [])),

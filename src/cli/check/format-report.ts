@@ -125,12 +125,14 @@ function formatNarrowTable(format: ReportFormat, headers: readonly string[], row
   }
 }
 
-function getNote({ ok, paused, pausedSince, pausedFor, terminating, statusConfig }: CheckedPool, now: string): string {
+function getNote(pool: CheckedPool, now: string): string {
+  const { ok, paused, pausedSince, pausedFor, terminating, statusConfig, updating } = pool;
   if (terminating) return 'being deleted';
   if (paused && pausedFor === null) {
     return pausedSince === null ? 'paused' : `paused ${formatAge(Date.parse(now) - Date.parse(pausedSince))}`;
   }
-  return ok && statusConfig === null ? 'first roll-out' : '';
+  if (!ok || !updating) return '';
+  return statusConfig === null ? 'first roll-out' : 'updating';
 }
 
 /** Two fields with the same cause are `both`. */

@@ -1,20 +1,29 @@
 import { toSeconds } from '../../common/duration.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { orForbidden, readObject } from '../../client/cluster-access.ts';
-import { listAll } from '../../client/cluster-reader.ts';
+import { listAll, WHOLE_NODES } from '../../client/cluster-reader.ts';
 import { parseConditions } from '../../client/inspected-objects.ts';
-import type { BlockingBudget, ClusterSnapshot, StoppedOperator } from '../../diagnosis/cluster-snapshot.ts';
+import type {
+  BlockingBudget,
+  ClusterSnapshot,
+  DrainObstacles,
+  InspectedNode,
+  NodePressure,
+  StoppedOperator,
+} from '../../diagnosis/cluster-snapshot.ts';
 import { type ApiObject, parseTime } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { matchesNodeSelector } from '../../mco/pool-of-node.ts';
 
-// What can hold the operator back, apart from nodes and pools. `check` reads it only once something does not move.
+// What can hold the operator back, apart from what the lists of nodes and pools say.
 
 const OPERATOR_NAMESPACE = 'openshift-machine-config-operator';
 const CONTROLLER = 'machine-config-controller';
 const DEPLOYMENTS = ['machine-config-operator', CONTROLLER];
-/** A Lease is renewed every 26 s, and a Deployment is available again within minutes after a reboot. */
+/** The operator deploys it only for image mode. */
+const IMAGE_BUILDER = 'machine-os-builder';
+/** A Lease is renewed every 26 s, a Deployment is available within minutes after a reboot, and a pod ends in time. */
 const MAX_OUTAGE_MS = 10 * 60_000;
 const MAX_DRAINS = 5;
 
@@ -23,23 +32,26 @@ const BUDGETS = {
   paths: ['/apis/policy/v1/poddisruptionbudgets'],
   isNamespaced: true,
 } as const;
+/** Those that CheckNodeReady in pkg/controller/common/layered_node_state.go requires to be False. */
+const PRESSURES: ReadonlySet<string> = new Set(['DiskPressure', 'NetworkUnavailable']);
 const PODS = { kind: 'Pod', paths: ['/api/v1/pods'], isNamespaced: true } as const;
 
 type Fields = Readonly<Record<string, unknown>>;
 type Budget = ReturnType<typeof parseBudget>;
 type Pod = ReturnType<typeof parsePod>;
-type Obstacles = Required<Pick<ClusterSnapshot, 'stoppedOperators' | 'blockingBudgets' | 'unreadable'>>;
+type Obstacles = Required<Pick<ClusterSnapshot, 'stoppedOperators' | 'drainObstacles' | 'pressures' | 'unreadable'>>;
 
 /** Reads a resource. Without the right it notes the resource, and returns undefined. */
 type Read = <T>(resource: string, reading: Promise<T>) => Promise<T | undefined>;
 
 /**
- * Reads which parts of the operator do not run, and which PodDisruptionBudgets block the drains of nodes.
+ * Reads which parts of the operator do not run, which PodDisruptionBudgets block the drains of nodes, and which nodes
+ * the operator counts as unavailable for another reason.
  * @throws ClusterAccessError, except for a missing right; or the signal's reason
  */
 export async function readObstacles(
   api: KubeApi,
-  { nodes }: Pick<ClusterSnapshot, 'nodes'>,
+  { nodes, pools, osConfigs = [] }: Pick<ClusterSnapshot, 'nodes' | 'osConfigs' | 'pools'>,
   now: Date,
   signal: AbortSignal,
 ): Promise<Obstacles> {
@@ -49,22 +61,43 @@ export async function readObstacles(
     if (result === undefined) unreadable.add(resource);
     return result?.value;
   };
-  const stoppedOperators = await readStoppedOperators(api, now, read, signal);
+  const deployments = osConfigs.length === 0 ? DEPLOYMENTS : [...DEPLOYMENTS, IMAGE_BUILDER];
+  const stoppedOperators = await readStoppedOperators(api, deployments, now, read, signal);
   const draining = nodes
     .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
     .map(({ referrer }) => referrer.name);
-  const blockingBudgets = await readBlockingBudgets(api, draining.slice(0, MAX_DRAINS), read, signal);
-  return { stoppedOperators, blockingBudgets, unreadable: [...unreadable] };
+  const drainObstacles = await readDrainObstacles(api, draining.slice(0, MAX_DRAINS), now, read, signal);
+  const reported = pools.reduce((sum, { unavailableMachineCount }) => sum + unavailableMachineCount, 0);
+  const isExplained = reported <= nodes.filter(isUnavailable).length;
+  const pressures = isExplained ? [] : await listAll(api, WHOLE_NODES, parsePressure, signal);
+  return {
+    stoppedOperators,
+    drainObstacles,
+    pressures: new Map(pressures.flatMap(({ name, pressure }) => (pressure === undefined ? [] : [[name, pressure]]))),
+    unreadable: [...unreadable],
+  };
+}
+
+/** Whether the lists of `check` say why the operator counts a node as unavailable. */
+function isUnavailable({ readiness, cordon, state, currentConfig, desiredConfig }: InspectedNode): boolean {
+  const isIdle = state === 'Done' && currentConfig === desiredConfig;
+  return readiness?.isReady === false || cordon !== undefined || !isIdle;
+}
+
+function parsePressure(node: ApiObject): { readonly name: string; readonly pressure: NodePressure | undefined } {
+  const pressure = parseConditions(node).find(({ type, status }) => PRESSURES.has(type) && status === 'True');
+  return { name: String(node.metadata?.name), pressure };
 }
 
 async function readStoppedOperators(
   api: KubeApi,
+  deployments: readonly string[],
   now: Date,
   read: Read,
   signal: AbortSignal,
 ): Promise<readonly StoppedOperator[]> {
   const stopped: StoppedOperator[] = [];
-  for (const deployment of DEPLOYMENTS) {
+  for (const deployment of deployments) {
     const path = deploymentPath(OPERATOR_NAMESPACE, deployment);
     const object = await read('deployments', readPart(api, path, signal));
     const isScaledToZero = readFields(object?.spec)['replicas'] === 0;
@@ -99,14 +132,15 @@ function isOutage(since: Date | undefined, now: Date): since is Date {
   return since !== undefined && now.getTime() - since.getTime() > MAX_OUTAGE_MS;
 }
 
-/** Those that block the drain of a node, by its name. Without a right, none is known. */
-async function readBlockingBudgets(
+/** What blocks the drains of nodes, by their names. Without a right, nothing is known. */
+async function readDrainObstacles(
   api: KubeApi,
   nodes: readonly string[],
+  now: Date,
   read: Read,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, readonly BlockingBudget[]>> {
-  const byNode = new Map<string, readonly BlockingBudget[]>();
+): Promise<ReadonlyMap<string, DrainObstacles>> {
+  const byNode = new Map<string, DrainObstacles>();
   if (nodes.length === 0) return byNode;
   const budgets = await read('poddisruptionbudgets', listAll(api, BUDGETS, parseBudget, signal));
   if (budgets === undefined) return byNode;
@@ -118,18 +152,19 @@ async function readBlockingBudgets(
     const query = { fieldSelector: `spec.nodeName=${node}` };
     const pods = await read('pods', listAll(api, PODS, parsePod, signal, query));
     if (pods === undefined) return byNode;
-    byNode.set(node, findBlocking(pods, blocking));
+    const evicted = pods.filter(({ isEvicted }) => isEvicted);
+    const ending = evicted.filter(({ deletedAt }) => isOutage(deletedAt, now));
+    const endingPods = ending.map(({ namespace, name }) => `${namespace}/${name}`);
+    byNode.set(node, { budgets: findBlocking(evicted, blocking), endingPods });
   }
   return byNode;
 }
 
 function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonly Budget[]>): BlockingBudget[] {
-  const matches = pods
-    .filter(({ isEvicted }) => isEvicted)
-    .flatMap((pod) => {
-      const own = budgets.get(pod.namespace) ?? [];
-      return own.filter((budget) => selects(budget, pod)).map((budget) => ({ budget, pod }));
-    });
+  const matches = pods.flatMap((pod) => {
+    const own = budgets.get(pod.namespace) ?? [];
+    return own.filter((budget) => selects(budget, pod)).map((budget) => ({ budget, pod }));
+  });
   return [...groupBy(matches, ({ budget }) => budget)].map(([{ namespace, name }, group]) => {
     return { namespace, name, pods: group.map(({ pod }) => pod.name) };
   });
@@ -160,6 +195,8 @@ function parsePod({ metadata, status }: ApiObject) {
     namespace: String(metadata?.namespace),
     name: String(metadata?.name),
     labels: metadata?.labels ?? {},
+    /** The end of its grace period. Undefined before its eviction. */
+    deletedAt: parseTime(metadata?.deletionTimestamp),
     isEvicted: !isOfDaemonSet && !isStatic && !hasEnded,
   };
 }

@@ -1,5 +1,5 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
-import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
+import { orForbidden, readObject, type StoredList } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Mode, parseSettings } from '../../api/settings.ts';
 import {
@@ -13,8 +13,7 @@ import { formatFlagLabels } from '../../install/profiles.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { orUndefined } from '../../kube/errors.ts';
-import { AUTHORITY_SECRET_PATH, INSTALLED_NAME } from '../../api/paths.ts';
+import { INSTALLED_NAME } from '../../api/paths.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export interface Evidence {
@@ -24,10 +23,8 @@ export interface Evidence {
   readonly mode: Mode | null;
   readonly webhooks: readonly RegisteredWebhook[] | undefined;
   readonly floor: readonly PolicyBinding[] | undefined;
-  readonly deployment: DeploymentEvidence | null | undefined;
-  readonly lease: LeaseEvidence | null | undefined;
-  /** The flags of `render` on the Secret of the authority. Empty without the Secret. */
-  readonly authorityFlags: string | undefined;
+  readonly deployment: StoredObject | null | undefined;
+  readonly lease: StoredObject | null | undefined;
 }
 
 /** A registration of the guard. Part of the JSON of `verify`. */
@@ -53,20 +50,6 @@ export interface PolicyBinding {
   readonly actions: readonly string[];
 }
 
-interface DeploymentEvidence {
-  readonly replicas: number;
-  readonly readyReplicas: number;
-  /** Of `render`, as its labels record them. */
-  readonly flags: string;
-}
-
-interface LeaseEvidence {
-  readonly holder: string;
-  /** RFC 3339. */
-  readonly renewedAt: string;
-  readonly durationMs: number;
-}
-
 interface StoredObject {
   readonly metadata?: V1ValidatingWebhookConfiguration['metadata'];
   readonly spec?: {
@@ -79,20 +62,16 @@ interface StoredObject {
   readonly status?: { readonly readyReplicas?: number };
 }
 
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
-
 /** @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError */
 export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);
-  const read = async (path: string): Promise<StoredObject | undefined> =>
-    (await readObject(api, path, 'get', signal)) as StoredObject | undefined;
-  const [webhooks, floor, deployment, lease, authorityFlags] = await Promise.all([
+  const read = async (path: string) => (await readObject<StoredObject>(api, path, 'get', signal)) ?? null;
+  const [webhooks, floor, deployment, lease] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
-    orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME)).then(toDeployment)),
-    orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME)).then(toLease)),
-    orForbidden(readAuthorityFlags(api, signal)),
+    orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME))),
+    orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME))),
   ]);
   return {
     readAt: new Date(),
@@ -102,7 +81,6 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
     floor: floor?.flat(),
     deployment,
     lease,
-    authorityFlags,
   };
 }
 
@@ -110,9 +88,14 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
   return guard?.status?.conditions?.find((condition) => condition.type === type);
 }
 
+/** Undefined if the user may not read it, or if no pod holds it. */
+export function findHeldLease(lease: Evidence['lease']): StoredObject['spec'] {
+  return lease?.spec?.holderIdentity ? lease.spec : undefined;
+}
+
 async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {
-  const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
-    { readonly items?: readonly V1ValidatingWebhookConfiguration[] | null } | undefined;
+  const path = WEBHOOK_CONFIGURATIONS_PATH;
+  const list = await readObject<StoredList<V1ValidatingWebhookConfiguration>>(api, path, 'list', signal);
   return (list?.items ?? []).flatMap((stored) =>
     (stored.webhooks ?? [])
       .filter(({ name }) => name === WEBHOOK_NAME)
@@ -131,27 +114,8 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
 /** Empty also if the cluster does not serve policies. */
 async function readBinding(
   policy: string,
-  read: (path: string) => Promise<StoredObject | undefined>,
+  read: (path: string) => Promise<StoredObject | null>,
 ): Promise<readonly PolicyBinding[]> {
   const binding = await read(objectPath(POLICY_BINDINGS_PATH, policy));
-  return binding === undefined ? [] : [{ policy, actions: binding.spec?.validationActions ?? [] }];
-}
-
-function toDeployment(deployment: StoredObject | undefined): DeploymentEvidence | null {
-  if (deployment === undefined) return null;
-  const { metadata, spec: { replicas = 0 } = {}, status: { readyReplicas = 0 } = {} } = deployment;
-  return { replicas, readyReplicas, flags: formatFlagLabels(metadata?.labels) };
-}
-
-function toLease(lease: StoredObject | undefined): LeaseEvidence | null {
-  const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
-  return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
-}
-
-async function readAuthorityFlags(api: KubeApi, signal: AbortSignal): Promise<string> {
-  const path = AUTHORITY_SECRET_PATH;
-  const secret = (await accessCluster('get', path, signal, () =>
-    orUndefined(api.json({ path, accept: METADATA, signal })),
-  )) as StoredObject | undefined;
-  return formatFlagLabels(secret?.metadata?.labels);
+  return binding === null ? [] : [{ policy, actions: binding.spec?.validationActions ?? [] }];
 }

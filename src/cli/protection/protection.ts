@@ -3,7 +3,7 @@ import { shell, type ShellCommand, verbatim } from '../../diagnosis/shell-comman
 import type { ReferrerKind } from '../../mco/referrer.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
-import { type Evidence, findCondition, type RegisteredWebhook } from './evidence.ts';
+import { type Evidence, findCondition, findHeldLease, type RegisteredWebhook } from './evidence.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
 
@@ -213,13 +213,15 @@ function predictGuard(evidence: Evidence): Finding {
   if (failure !== undefined) return failure;
   const ready = findCondition(guard, 'Ready');
   if (ready?.status === 'False') return toBlockage(`the guard has ${ready.message}`);
-  if (lease && readAt.getTime() > Date.parse(lease.renewedAt) + lease.durationMs + CLOCK_TOLERANCE_MS) {
-    const reason = `the leader has not renewed its Lease since ${lease.renewedAt}, so the guard may be cut off`;
+  const { renewTime, leaseDurationSeconds } = findHeldLease(lease) ?? {};
+  const expiresAt = Date.parse(renewTime ?? '') + Number(leaseDurationSeconds) * 1_000;
+  if (readAt.getTime() > expiresAt + CLOCK_TOLERANCE_MS) {
+    const reason = `the leader has not renewed its Lease since ${renewTime}, so the guard may be cut off`;
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }
-  if ((deployment?.readyReplicas ?? 0) > 0)
+  if ((deployment?.status?.readyReplicas ?? 0) > 0)
     return toFinding('denies', 'the webhook is registered, and its Deployment shows a ready replica');
-  if (lease) return toFinding('denies', `the webhook is registered, and its Lease was renewed at ${lease.renewedAt}`);
+  if (renewTime) return toFinding('denies', `the webhook is registered, and its Lease was renewed at ${renewTime}`);
   const reason = 'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
   return toFinding('unknown', reason, VERIFY_ADVICE);
 }
@@ -257,7 +259,8 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   const isOwn = target.startsWith(`Service ${INSTALLED_NAME}/`);
   if (isOwn && deployment === null)
     return toCallFailure('the Deployment of the guard does not exist', REINSTALL_ADVICE, evidence);
-  if (isOwn && deployment?.readyReplicas === 0) return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
+  if (isOwn && deployment && !deployment.status?.readyReplicas)
+    return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
   const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};
   if (status !== 'False') return undefined;
   const advice = advise('see what to do', shell`machineconfig-guard explain MachineConfigGuardCertificateExpiring`);

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
@@ -10,7 +10,7 @@ import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
-import { type Evidence, findCondition, type PolicyBinding, readEvidence } from './evidence.ts';
+import { type Evidence, findCondition, findHeldLease, type PolicyBinding, readEvidence } from './evidence.ts';
 import { deriveProtection, isComplete, type Protection, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
 import type { Mode } from '../../api/settings.ts';
 import type { StoredGuard } from '../../client/guard-report.ts';
@@ -60,9 +60,8 @@ interface EvidenceSummary extends Protection {
   readonly lastDenial: NonNullable<NonNullable<StoredGuard['status']>['lastDenial']> | null;
 }
 
-interface StatusFlags extends ClusterFlags {
+interface StatusFlags extends ReportFlags {
   readonly contexts?: string;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** An administrator's machine and a VPN serve this many handshakes at once. */
@@ -71,7 +70,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_REASON_LENGTH = 400;
 const UNTESTED_NOTE = 'The states come from the objects of the clusters. Whether a guard answers was not tested.';
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
-const UNREAD = summarizeEvidence({ ...NOTHING, authorityFlags: undefined, readAt: new Date(0), mode: null });
+const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 
@@ -83,7 +82,7 @@ export function createStatusCommand(): Command {
         .argParser(parseContexts)
         .conflicts('context'),
     )
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
@@ -119,7 +118,7 @@ Examples:
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));
       if (results.every(({ isDenied }) => isDenied)) throw new ReportedFailure(EXIT_CODE.clusterAccess);
-      if (!clusters.every(isComplete)) throw new ReportedFailure(EXIT_CODE.failure);
+      if (!clusters.every(isComplete)) throw new ReportedFailure();
     });
   return addClusterFlags(command);
 }
@@ -152,7 +151,7 @@ async function readEntry(flags: StatusFlags, context: string) {
     const isDenied = error instanceof CliError;
     const state = isDenied && !hasAnswered(error.cause) ? 'UNREACHABLE' : 'UNKNOWN';
     const explanation = isDenied ? error.message : `unexpected error: ${describeError(error)}`;
-    const advice = isDenied && error.advice !== undefined ? inContext(error.advice, context) : null;
+    const [advice = null] = isDenied ? error.advice.map((each) => inContext(each, context)) : [];
     const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, failing: explanation, advice };
     return { entry, isDenied };
   }
@@ -160,7 +159,8 @@ async function readEntry(flags: StatusFlags, context: string) {
 
 /** Of a cluster that was read. */
 export function summarizeEvidence(evidence: Evidence): EvidenceSummary {
-  const { guard, mode, floor, deployment, lease } = evidence;
+  const { guard, mode, floor, deployment } = evidence;
+  const holder = findHeldLease(evidence.lease);
   const status = guard?.status ?? {};
   const certificates = findCondition(guard, 'CertificatesValid');
   const { reason = '', message = '' } = certificates ?? {};
@@ -171,11 +171,11 @@ export function summarizeEvidence(evidence: Evidence): EvidenceSummary {
     mode,
     failurePolicy: evidence.webhooks?.[0]?.failurePolicy ?? null,
     floor: floor ?? null,
-    replicas: deployment?.replicas ?? null,
-    readyReplicas: deployment?.readyReplicas ?? null,
+    replicas: deployment?.spec?.replicas ?? null,
+    readyReplicas: deployment ? (deployment.status?.readyReplicas ?? 0) : null,
     // The identity is the name of the pod and a random part.
-    leader: lease?.holder.replace(/_.*$/, '') ?? null,
-    leaderRenewedAt: lease?.renewedAt ?? null,
+    leader: holder?.holderIdentity?.replace(/_.*$/, '') ?? null,
+    leaderRenewedAt: holder?.renewTime ?? null,
     certificates: certificates ? { valid: certificates.status === 'True', reason, message } : null,
     protectedConfigs: status.protectedConfigs ?? null,
     danglingCount: status.danglingCount ?? null,
@@ -185,35 +185,34 @@ export function summarizeEvidence(evidence: Evidence): EvidenceSummary {
 
 export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
   const now = Date.parse(readAt);
-  const cells = clusters.map((entry) => createCells(entry, now));
-  const headers = Object.keys(cells[0] ?? {});
-  // Of a cluster that was not read, context and state are known.
-  const rows = clusters.map((entry, index) =>
-    Object.values(cells[index] ?? {}).slice(0, isRead(entry) ? undefined : 2),
-  );
+  const rows = clusters.map((entry) => createRow(entry, now));
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const [first, ...others] = clusters.filter(isRead);
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isUntested = clusters.some(({ protected: isProtected }) => isProtected);
   const note = isUntested && advice ? [...wrapText(UNTESTED_NOTE, format.width), ...formatNext(format, advice)] : [];
-  return `${[formatTable(format, headers, rows), ...details, ...note].join('\n').trimEnd()}\n`;
+  return `${[formatTable(format, HEADERS, rows), ...details, ...note].join('\n').trimEnd()}\n`;
 }
 
-function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {
+const HEADERS = ['CONTEXT', 'STATE', 'MODE', 'REPLICAS', 'CERTIFICATES', 'DANGLING', 'LAST DENIAL'];
+
+function createRow(entry: ClusterStatus, now: number): readonly Cell[] {
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
   const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
   const denialAge = lastDenial?.time === undefined ? null : formatAge(now - Date.parse(lastDenial.time));
-  return {
-    CONTEXT: toCell(entry.context),
-    STATE: toCell(entry.by === 'floor' ? `${entry.state} (floor)` : entry.state, !entry.protected),
-    MODE: toCell(entry.mode),
-    REPLICAS: unreadable.includes('deployment')
+  const state = entry.by === 'floor' ? `${entry.state} (floor)` : entry.state;
+  const known = [toCell(entry.context), toCell(state, !entry.protected)];
+  if (!isRead(entry)) return known;
+  return [
+    ...known,
+    toCell(entry.mode),
+    unreadable.includes('deployment')
       ? { text: '<unknown>' }
       : toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0)),
-    CERTIFICATES: toCell(certificates?.reason ?? null, certificates?.valid === false),
-    DANGLING: toCell(danglingCount, (danglingCount ?? 0) > 0),
-    'LAST DENIAL': toCell(denialAge),
-  };
+    toCell(certificates?.reason ?? null, certificates?.valid === false),
+    toCell(danglingCount, (danglingCount ?? 0) > 0),
+    toCell(denialAge),
+  ];
 }
 
 function isRead({ unreadable }: ClusterStatus): boolean {
@@ -225,11 +224,11 @@ function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
   if (state === 'PROTECTED' && advice === null) return [];
   const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
   const width = format.width - 2;
-  const next = [advice, wayOut].flatMap((item) => (item === null ? [] : formatNext({ ...format, width }, item)));
+  const next = formatNext({ ...format, width }, advice, wayOut);
   const [first, ...lines] = [...wrapText(text, width), ...next];
   return [first ?? '', ...lines.map((line) => `  ${line}`), ''];
 }
 
 function toCell(value: string | number | null, isProblem = false): Cell {
-  return { text: toPrintableLine(String(value ?? NONE), 100), style: isProblem ? 'red' : undefined };
+  return { text: String(value ?? NONE), style: isProblem ? 'red' : undefined };
 }

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { advise } from '../../client/output/advice.ts';
@@ -14,6 +14,7 @@ import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
 import { type Evidence, type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
 import { deriveProtection, GUARD_UNTESTED, isComplete, type Protection, UNKNOWN } from './protection.ts';
+import { formatFlagLabels } from '../../install/profiles.ts';
 import type { Mode } from '../../api/settings.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
 
@@ -41,10 +42,9 @@ export interface VerifyReport extends Protection {
   readonly answer: DryRunAnswer | null;
 }
 
-interface VerifyFlags extends ClusterFlags {
+interface VerifyFlags extends ReportFlags {
   readonly wait?: boolean;
   readonly timeout: number;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 const MAX_LINE_LENGTH = 1_000;
@@ -58,7 +58,7 @@ export function createVerifyCommand(): Command {
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
     .option('--wait', 'wait until the guard protects')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '5m'))
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
@@ -89,7 +89,7 @@ Examples:
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
         const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
         output.printReport(report, formatReport(report, output.format));
-        if (!isComplete(report)) throw new ReportedFailure(EXIT_CODE.failure);
+        if (!isComplete(report)) throw new ReportedFailure();
       });
     });
   return addClusterFlags(command);
@@ -137,8 +137,13 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
   const lines = facts.map(([subject, text]) =>
     wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
   );
-  const nextLines = [advice, wayOut].flatMap((item) => (item === null ? [] : formatNext(format, item)));
-  return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
+  return [
+    ...lines,
+    '',
+    ...wrapText(`${state}: ${explanation}.`, width),
+    ...formatNext(format, advice, wayOut),
+    '',
+  ].join('\n');
 }
 
 function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webhook }: RegisteredWebhook): string {
@@ -182,17 +187,13 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
   };
 }
 
-export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
-  const flags = {
-    'the webhook': webhooks?.[0]?.flags,
-    'the Deployment': deployment?.flags,
-    'the Secret machineconfig-guard-ca': authorityFlags,
-  };
-  const known = Object.entries(flags).filter(([, text]) => text);
+export function listWarnings({ webhooks, deployment }: Evidence, undatedPools: readonly string[]) {
+  const ofWebhook = webhooks?.[0]?.flags;
+  const ofDeployment = formatFlagLabels(deployment?.metadata?.labels);
   const warnings: string[] = [];
   // Only the Deployment depends on the number of nodes.
-  if (new Set(known.map(([, text]) => text?.replace(' --single-node', ''))).size > 1) {
-    const list = known.map((each) => each.join(' with ')).join(', ');
+  if (ofWebhook && ofDeployment && ofDeployment.replace(' --single-node', '') !== ofWebhook) {
+    const list = `the webhook with ${ofWebhook}, the Deployment with ${ofDeployment}`;
     warnings.push(`the objects of the guard were rendered with different flags: ${list}`);
   }
   if (undatedPools.length > 0) {

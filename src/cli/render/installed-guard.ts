@@ -1,6 +1,6 @@
 import type { V1Deployment, V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { type Authority, parseAuthority } from '../../certificates/authority.ts';
-import { orForbidden, readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
+import { orForbidden, readObject } from '../../client/cluster-access.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
@@ -28,12 +28,12 @@ const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluste
 const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
 
 export async function readVersion(api: KubeApi): Promise<number> {
-  const version = (await readKubernetesVersion(api)) ?? '';
+  const { gitVersion = '' } = (await readObject<{ readonly gitVersion?: string }>(api, '/version')) ?? {};
   try {
-    return parseKubernetesVersion(version);
+    return parseKubernetesVersion(gitVersion);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    const message = `the API server at ${api.address} has version ${JSON.stringify(version)}: ${error.message}`;
+    const message = `the API server at ${api.address} has version ${JSON.stringify(gitVersion)}: ${error.message}`;
     throw new CliError(message, EXIT_CODE.failure, { cause: error });
   }
 }
@@ -75,10 +75,8 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
 /** Undefined without a guard. One object shows the flags if the other is missing. */
 export async function readInstalled(api: KubeApi) {
   const [deployment, webhook] = await Promise.all([
-    readObject(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME)) as Promise<V1Deployment | undefined>,
-    readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)) as Promise<
-      V1ValidatingWebhookConfiguration | undefined
-    >,
+    readObject<V1Deployment>(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME)),
+    readObject<V1ValidatingWebhookConfiguration>(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)),
   ]);
   if (deployment === undefined && webhook === undefined) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;
@@ -89,9 +87,12 @@ export async function readInstalled(api: KubeApi) {
   };
 }
 
+interface Infrastructure {
+  readonly status?: { readonly controlPlaneTopology?: string };
+}
+
 async function hasSingleNode(api: KubeApi): Promise<boolean> {
-  const infrastructure = (await orForbidden(readObject(api, INFRASTRUCTURE_PATH))) as
-    { readonly status?: { readonly controlPlaneTopology?: string } } | undefined;
+  const infrastructure = await orForbidden(readObject<Infrastructure>(api, INFRASTRUCTURE_PATH));
   return infrastructure?.status?.controlPlaneTopology === 'SingleReplica';
 }
 

@@ -1,9 +1,14 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { checkImage } from '../../install/image.ts';
 import { addClusterFlags } from '../../client/cluster-options.ts';
-import { parseOutputDirectory, parseVersionOption } from '../../client/option-parsers.ts';
+import { createParser, parseOutputDirectory, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { addRecordedFlags, EXAMPLE_IMAGE, type RenderFlags, STDOUT } from './render-flags.ts';
+
+const parseImage = createParser(
+  { test: (value) => checkImage(value).valid },
+  'Must be an image reference, such as registry.example.com/machineconfig-guard@sha256:….',
+);
 
 export function createRenderCommand(): Command {
   const command = new Command('render')
@@ -85,11 +90,4 @@ Examples:
     });
   addRecordedFlags(command);
   return addClusterFlags(command);
-}
-
-function parseImage(value: string): string {
-  if (checkImage(value).valid) return value;
-  throw new InvalidArgumentError(
-    'Must be an image reference, such as registry.example.com/machineconfig-guard@sha256:….',
-  );
 }

@@ -16,7 +16,6 @@ import { ApiError, ApiUnreachable, describeError } from '../../kube/errors.ts';
 import { findPoolOfNode } from '../../mco/pool-of-node.ts';
 import {
   addCopy,
-  type FoundConfigs,
   MAX_CONFIG_BYTES,
   parseRenderedConfig,
   toFileOrigin,
@@ -36,6 +35,8 @@ export interface SourceOptions {
   /** Undefined means every config that is needed. */
   readonly name: ConfigName | undefined;
   readonly isConfirmed: boolean;
+  /** Called for each file of a directory that cannot be read. */
+  readonly onSkip: (problem: string) => void;
   readonly signal: AbortSignal;
 }
 
@@ -43,39 +44,37 @@ export interface SourceOptions {
  * Reads all copies of the configs of `--from`. Of a directory, only the configs that a node or a pool names.
  * @throws FileError or CliError if it contains no fitting config, errors of `api`, or the signal's reason
  */
-export async function readSources(from: readonly string[], options: SourceOptions): Promise<FoundConfigs> {
+export async function readSources(from: readonly string[], options: SourceOptions): Promise<readonly RenderedConfig[]> {
   const configs: RenderedConfig[] = [];
-  const problems: string[] = [];
   for (const source of from) {
-    const found = await readSource(source, options);
-    for (const config of found.configs) addCopy(configs, config);
-    problems.push(...found.problems);
+    for (const config of await readSource(source, options)) addCopy(configs, config);
   }
-  return { configs, problems };
+  return configs;
 }
 
-async function readSource(source: string, options: SourceOptions): Promise<FoundConfigs> {
+async function readSource(source: string, options: SourceOptions): Promise<readonly RenderedConfig[]> {
   const { snapshot, name, signal } = options;
-  if (NODE_PREFIX.test(source)) {
-    return { configs: await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options), problems: [] };
-  }
+  if (NODE_PREFIX.test(source)) return await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options);
   const stats = await stat(source).catch(() => undefined);
   if (stats?.isDirectory() === true) {
     const names = name === undefined ? listReferencedNames(snapshot) : [name];
-    const found = await readRenderedConfigs(source, (config) => names.includes(config), signal);
-    if (found.configs.length > 0 || name === undefined) return found;
+    const { configs, problems } = await readRenderedConfigs(source, (config) => names.includes(config), signal);
+    if (configs.length > 0 || name === undefined) {
+      problems.forEach(options.onSkip);
+      return configs;
+    }
     assertReferenced(name, snapshot);
-    const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
+    const reasons = problems.length === 0 ? 'choose another source' : problems.join('; ');
     throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
   }
   if (source === STDIN) {
     const text = await readStream(process.stdin, STDIN_ORIGIN.label, MAX_CONFIG_BYTES, signal);
-    return { configs: [parseRenderedConfig(text.toString(), STDIN_ORIGIN)], problems: [] };
+    return [parseRenderedConfig(text.toString(), STDIN_ORIGIN)];
   }
   if (/\.(?:tar|t?gz)$/.test(source))
     throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
   const text = await readRegularFile(source, MAX_CONFIG_BYTES, signal);
-  return { configs: [parseRenderedConfig(text.toString(), toFileOrigin(source))], problems: [] };
+  return [parseRenderedConfig(text.toString(), toFileOrigin(source))];
 }
 
 const NAMESPACE_PATH = '/api/v1/namespaces/openshift-machine-config-operator';
@@ -98,14 +97,14 @@ const MAX_NAMES = 5;
  */
 export async function readConfigsFromNode(
   nodeName: string,
-  { api, snapshot, name, isConfirmed, signal }: SourceOptions,
+  { api, snapshot, name, isConfirmed, signal }: Omit<SourceOptions, 'onSkip'>,
 ): Promise<readonly RenderedConfig[]> {
   const node = snapshot.nodes.find(({ referrer }) => referrer.name === nodeName);
   if (node === undefined) {
     const advice = advise('list the nodes', shell`oc get nodes`);
     throw fail(`node ${nodeName} does not exist, or the operator does not manage it`, advice);
   }
-  const wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
+  let wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
   // The daemon has updated a node of a pool that has completed a roll-out.
   const isUpdated = findPoolOfNode(node.labels, snapshot.pools).pool?.statusConfig !== undefined;
   const files = isUpdated ? [UPDATE_FILE, FIRST_BOOT_FILE] : [FIRST_BOOT_FILE, UPDATE_FILE];
@@ -113,13 +112,15 @@ export async function readConfigsFromNode(
   const configs: RenderedConfig[] = [];
   const failures = pod === undefined ? ['it has no pod of the machine-config-daemon'] : [];
   let isRead = pod !== undefined;
-  for (const file of files) {
-    if (pod === undefined) break;
-    const result = await readFile(api, pod, nodeName, file, signal);
-    const isWanted = (config: ConfigName) => wanted.includes(config) || (wanted.length === 0 && configs.length === 0);
+  for (const file of pod === undefined ? [] : files) {
+    const result = await readFile(api, String(pod), nodeName, file, signal);
     isRead &&= typeof result !== 'string';
-    if (typeof result === 'string') failures.push(result);
-    else if (isWanted(result.name) || result.name === configs[0]?.name) addCopy(configs, result);
+    if (typeof result === 'string') {
+      failures.push(result);
+      continue;
+    }
+    if (wanted.length === 0) wanted = [result.name];
+    if (wanted.includes(result.name)) addCopy(configs, result);
     else failures.push(`${file} contains ${result.name}`);
   }
   if (configs.length > 0) return configs;
@@ -134,8 +135,10 @@ export async function readConfigsFromNode(
   const restore = shell`machineconfig-guard restore ${wanted.slice(0, 1)} --from - ${confirm}`;
   const read = (file: string) => shell`ssh core@${nodeName} sudo cat ${verbatim(file)} | ${restore}`;
   throw new CliError(problem, EXIT_CODE.failure, {
-    advice: advise('read it with SSH', read(first)),
-    otherwise: advise('only if that file has another config, read the second one', read(second)),
+    advice: [
+      advise('read it with SSH', read(first)),
+      advise('only if that file has another config, read the second one', read(second)),
+    ],
   });
 }
 

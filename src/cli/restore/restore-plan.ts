@@ -88,7 +88,7 @@ export interface WantedRestore {
   /** Without it, every write is a dry run. */
   readonly isConfirmed: boolean;
   /** Whether the content may differ from the hash in the name. */
-  readonly acceptContent: boolean;
+  readonly acceptContent?: boolean | undefined;
 }
 
 const MAX_REFERRERS = 3;
@@ -110,7 +110,7 @@ export function planRestore(content: Content, state: RestoreState, options: Want
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
   const nodesOnDisk = findNodesOnDisk(name, state, options);
   const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
-  const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
+  const neededSteps = listSteps(state, config, pool);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
   // Nodes can still be Degraded when a restore ends. A second one with --confirm waits for them again.
   const isWait = ({ action, wait }: RestoreStep) =>
@@ -200,7 +200,7 @@ function findRejection(
     );
     return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
   }
-  return acceptContent ? undefined : explainMismatch(mismatch);
+  return acceptContent === true ? undefined : explainMismatch(mismatch);
 }
 
 /** A build of a missing config can never end, and the operator starts another one for the config of the pool. */

@@ -4,13 +4,11 @@ import { shell, type ShellCommand } from '../../diagnosis/shell-command.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
-import { readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
-  type Ending,
   type RunReport,
   type StepOptions,
   type StepReport,
@@ -34,7 +32,6 @@ import {
   type RestoreState,
   type RestoreStep,
   type StepAction,
-  type WantedMachines,
 } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions, WantedRestore {
@@ -58,12 +55,6 @@ export interface ConfigReport extends PlanReport {
   readonly steps: readonly StepReport[];
 }
 
-/** How a restore ended, and its report. */
-export interface RestoreOutcome {
-  readonly report: RestoreReport;
-  readonly ending: Ending;
-}
-
 /**
  * A machine-config-daemon retries after at most 60 s and then waits 10 s until it is uncordoned. One that has just
  * started looks at its node only after 60 s (pkg/daemon/daemon.go).
@@ -80,96 +71,83 @@ const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND);
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
  * run continues where the first one stopped.
- * @returns the report, and how the run ended
+ * @returns the report, and why the run ended early
  * @throws ClusterAccessError, TimeoutError, before the first dry run
  */
-export async function restore(api: KubeApi, options: RestoreOptions): Promise<RestoreOutcome> {
+export async function restore(api: KubeApi, options: RestoreOptions) {
   return await new RestoreRun(api, options).run();
 }
 
-class RestoreRun {
-  readonly #api: KubeApi;
-  readonly #options: RestoreOptions;
-  readonly #steps: StepRun;
-  #state: RestoreState | undefined;
-  #machines: WantedMachines = { given: undefined, installed: undefined };
+class RestoreRun extends StepRun {
+  declare protected readonly options: RestoreOptions;
+  /** As it was read last. */
+  #state!: RestoreState;
 
-  constructor(api: KubeApi, options: RestoreOptions) {
-    this.#api = api;
-    this.#options = options;
-    this.#steps = new StepRun(api, options);
-  }
-
-  async run(): Promise<RestoreOutcome> {
-    const { isConfirmed } = this.#options;
-    const { signal } = this.#steps;
-    this.#machines = {
-      given: this.#options.controlPlaneReplicas,
-      installed: await readWithRetries((limited) => readControlPlaneSize(this.#api, limited), signal),
-    };
-    const state = await readWithRetries((limited) => this.#readState(limited), signal);
+  async run() {
+    const state = await readWithRetries((limited) => this.#readState(limited), this.signal);
     const plans: RestorePlan[] = [];
-    const ending = await this.#steps.finish(async () => {
-      for (const copies of groupBy(this.#options.configs, ({ name }) => name).values()) {
-        plans.push(planRestore(chooseContent(copies), state, this.#options));
+    const failure = await this.finish(async () => {
+      for (const copies of groupBy(this.options.configs, ({ name }) => name).values()) {
+        plans.push(planRestore(chooseContent(copies), state, this.options));
       }
       for (const [index, plan] of plans.entries()) {
-        plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);
+        plans[index] = await this.#compare(await this.#sendDryRunsOf(plan), state);
       }
-      if (!isConfirmed) return;
+      if (!this.options.isConfirmed) return;
       await this.#takeSteps(plans);
       await this.#awaitNodes(plans);
     });
     const pausedPools = this.#listPausedPools(plans);
     for (const pool of pausedPools) {
       const advice = advise('to give up the restore, unpause it', toUnpauseCommand(pool));
-      this.#steps.progress(`pool ${pool} stays paused for this restore`, advice);
+      this.progress(`pool ${pool} stays paused for this restore`, advice);
     }
     const configs = plans.map((plan) => this.#buildConfigReport(plan));
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');
-    const exitCode = isRejected && ending.problem === null ? EXIT_CODE.failure : ending.exitCode;
+    const problems = failure instanceof CliError ? failure.advice : [];
     const next = plans.flatMap((plan, index) => {
       const isDone = ['exists', 'restored'].includes(configs[index]?.outcome ?? '');
       return isDone && plan.next !== undefined ? [plan.next] : [];
     });
-    const report = {
-      ...this.#steps.buildReport({ ...ending, exitCode }),
-      advice: [...ending.advice, ...next],
+    const report: RestoreReport = {
+      ...this.buildReport(failure),
+      ok: failure === undefined && !isRejected,
+      advice: [...problems, ...next],
       configs,
       pausedPools: pausedPools.map((pool) => ({ name: pool, unpauseCommand: toUnpauseCommand(pool) ?? null })),
-      pendingCertificateRequests: (this.#state ?? state).pendingRequests,
+      pendingCertificateRequests: this.#state.pendingRequests,
     };
-    return { report, ending: { ...ending, exitCode } };
+    return { report, failure };
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
-    this.#state = await readRestoreState(this.#api, this.#machines, signal);
+    this.#state = await readRestoreState(this.api, this.options.controlPlaneReplicas, signal);
     return this.#state;
   }
 
   /** The pools that are paused for this restore, or may be: the response to a write can be lost. */
   #listPausedPools(plans: readonly RestorePlan[]): readonly string[] {
     const isPaused = ({ paused, pausedFor }: InspectedPool) =>
-      paused && this.#options.configs.some(({ name }) => name === pausedFor);
-    const paused = new Set(this.#state?.pools.filter(isPaused).map(({ referrer }) => referrer.name));
+      paused && this.options.configs.some(({ name }) => name === pausedFor);
+    const paused = new Set(this.#state.pools.filter(isPaused).map(({ referrer }) => referrer.name));
     for (const { report, steps } of plans) {
       const pool = String(report.pool);
       const find = (action: StepAction) => steps.find((step) => step.action === action);
       const [pause, unpause] = [find('PausePool'), find('UnpausePool')];
-      if (pause !== undefined && this.#steps.isWritten(pause)) paused.add(pool);
-      if (unpause !== undefined && this.#steps.isFinished(unpause)) paused.delete(pool);
+      if (pause !== undefined && this.isWritten(pause)) paused.add(pool);
+      if (unpause !== undefined && this.isFinished(unpause)) paused.delete(pool);
     }
     return [...paused];
   }
 
   /** @returns the plan, rejected if a webhook or a policy denies one of its writes */
-  async #sendDryRuns(plan: RestorePlan): Promise<RestorePlan> {
+  async #sendDryRunsOf(plan: RestorePlan): Promise<RestorePlan> {
     try {
-      await this.#steps.sendDryRuns(plan.steps);
+      await this.sendDryRuns(plan.steps);
       return plan;
     } catch (error) {
       if (!(error instanceof WriteDenied)) throw error;
-      const rejection: Rejection = { code: 'WriteDenied', reason: error.message, advice: error.advice };
+      const rejection: Rejection = { code: 'WriteDenied', reason: error.message, advice: WriteDenied.advice };
       return { ...plan, steps: [], report: { ...plan.report, rejection, warnings: [] } };
     }
   }
@@ -188,7 +166,7 @@ class RestoreRun {
 
   /** @throws WaitTimeout if nodes stay Degraded, which delays no other step */
   async #awaitNodes(plans: readonly RestorePlan[]): Promise<void> {
-    const untilMs = Math.min(this.#steps.elapsedMs + NODE_RECOVERY_MS, this.#options.timeoutMs);
+    const untilMs = Math.min(this.elapsedMs + NODE_RECOVERY_MS, this.options.timeoutMs);
     const waits: Wait[] = [];
     for (const plan of plans) {
       try {
@@ -210,7 +188,7 @@ class RestoreRun {
     const own = findPool(state, report.pool);
     const other = own?.specConfig;
     if (exists || steps.length === 0 || other === undefined || !state.configs.has(other)) return plan;
-    const reading = readDifferences(this.#api, config.spec, other, own?.sources ?? [], this.#steps.signal);
+    const reading = readDifferences(this.api, config.spec, other, own?.sources ?? [], this.signal);
     const differences = await orForbidden(reading);
     return differences === undefined ? plan : { ...plan, report: { ...report, comparedWith: other, differences } };
   }
@@ -227,18 +205,18 @@ class RestoreRun {
       }
       return listSteps(state, plan.config, findPool(state, plan.report.pool)).find(isOfAction);
     };
-    await this.#steps.take(step, look, untilMs);
+    await this.take(step, look, untilMs);
   }
 
   #buildConfigReport({ exists, report, steps }: RestorePlan): ConfigReport {
     // Nothing waits for nodes that stay Degraded.
-    const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.#steps.isFinished(step));
+    const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.isFinished(step));
     const outcome = isComplete ? 'restored' : 'incomplete';
-    const intended = exists && steps.length === 0 ? 'exists' : this.#options.isConfirmed ? outcome : 'planned';
+    const intended = exists && steps.length === 0 ? 'exists' : this.options.isConfirmed ? outcome : 'planned';
     return {
       ...report,
       outcome: report.rejection === null ? intended : 'rejected',
-      steps: this.#steps.listReports(steps),
+      steps: this.listReports(steps),
     };
   }
 }

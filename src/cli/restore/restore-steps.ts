@@ -1,9 +1,8 @@
 import { readPendingCertificateRequests } from '../../client/certificate-requests.ts';
-import { readClusterSnapshot } from '../../client/cluster-reader.ts';
+import { readClusterSnapshot, readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { advise } from '../../client/output/advice.ts';
 import {
   type ClusterSnapshot,
-  type ControlPlaneSize,
   countMissingMachines,
   type InspectedNode,
   type InspectedPool,
@@ -32,21 +31,14 @@ export interface RestoreState extends ClusterSnapshot {
   readonly givenMachines: number | undefined;
 }
 
-/** How many control plane machines a restore waits for. */
-export interface WantedMachines {
-  /** From the command line. Undefined if it is absent there. */
-  readonly given: number | undefined;
-  /** From the install-config in the cluster. Undefined if unknown. */
-  readonly installed: ControlPlaneSize | undefined;
-}
-
 /**
  * Reads the live state. What an earlier run of the command was told about the number of machines stands in its pause.
+ * @param given how many control plane machines the command line names
  * @throws ClusterAccessError, or the signal's reason
  */
 export async function readRestoreState(
   api: KubeApi,
-  { given, installed }: WantedMachines,
+  given: number | undefined,
   signal: AbortSignal,
 ): Promise<RestoreState> {
   const { requests: pendingRequests } = await readPendingCertificateRequests(api, signal);
@@ -54,7 +46,8 @@ export async function readRestoreState(
   const pools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const stored = pools.find(({ pausedForMachines }) => pausedForMachines !== undefined)?.pausedForMachines;
   const givenMachines = given ?? stored;
-  const controlPlaneSize = givenMachines === undefined ? installed : { masters: givenMachines, arbiters: 0 };
+  const controlPlaneSize =
+    givenMachines === undefined ? await readControlPlaneSize(api, signal) : { masters: givenMachines, arbiters: 0 };
   return { ...snapshot, pools, pendingRequests, controlPlaneSize, givenMachines };
 }
 
@@ -82,6 +75,7 @@ export type StepAction =
 
 export interface RestoreStep extends Step {
   readonly action: StepAction;
+  readonly isNeeded: boolean;
 }
 
 const MAX_REASON_LENGTH = 200;
@@ -89,7 +83,7 @@ const MAX_NAMED_NODES = 3;
 /** Of one command. A second one approves the others. */
 const MAX_APPROVED_REQUESTS = 20;
 
-/** Lists the steps that end the deadlock of a config, in their order, also those that the state does not need. */
+/** Lists the steps that the deadlock of a config needs in this state, in their order. */
 export function listSteps(state: RestoreState, config: RenderedConfig, pool: InspectedPool | undefined): RestoreStep[] {
   const { name } = config;
   const isMissing = !state.configs.has(name);
@@ -103,7 +97,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
     wait: state.terminatingConfigs.has(name) ? { reason: `until the finalizers of ${name} are removed` } : undefined,
   };
   const nodesStep = createNodesStep(name, state);
-  if (pool === undefined) return [createStep, nodesStep];
+  if (pool === undefined) return [createStep, nodesStep].filter(({ isNeeded }) => isNeeded);
 
   const { referrer, specConfig, statusConfig: status } = pool;
   const { name: poolName } = referrer;
@@ -120,7 +114,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
   const toPatch = (path: string, body: Write['body']): Write => {
     return { method: 'PATCH', path, body, resourceVersion: pool.resourceVersion };
   };
-  return [
+  const steps: RestoreStep[] = [
     {
       action: 'PausePool',
       description: `pause pool ${poolName}`,
@@ -148,6 +142,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
     },
     nodesStep,
   ];
+  return steps.filter(({ isNeeded }) => isNeeded);
 }
 
 function describeMissingMachines({ pendingRequests }: RestoreState, count: number, poolName: string): Wait {

@@ -4,6 +4,7 @@ import { type ConfigDifference, formatDifferences } from '../../client/config-di
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import {
+  collect,
   createNumberParser,
   createOutputOption,
   createParser,
@@ -12,7 +13,7 @@ import {
   toDurationOption,
 } from '../../client/option-parsers.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -23,26 +24,25 @@ import {
   indent,
   type ReportFormat,
   type Style,
-  wrapText,
+  wrapParagraph,
 } from '../../client/output/text-format.ts';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
-import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
-import { type ConfigReport, restore, type RestoreOutcome, type RestoreReport } from './restore-run.ts';
+import { formatSteps, INTERRUPTED, throwUnlessOk } from '../steps/step-run.ts';
+import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 
 const MAX_DIFFERENCES = 20;
 
-interface RestoreFlags extends ClusterFlags {
+interface RestoreFlags extends ReportFlags {
   readonly acceptContent?: boolean;
   readonly confirm?: boolean;
   readonly controlPlaneReplicas?: number;
   readonly from?: readonly string[];
   readonly timeout: number;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
@@ -59,13 +59,9 @@ export function createRestoreCommand(): Command {
       'machines of the control plane (default: from the install-config in the cluster)',
       parseReplicas,
     )
-    .option(
-      '--from <source>',
-      'file, directory, - for standard input, or node/NAME',
-      (value: string, others?: readonly string[]) => [...(others ?? []), parseSource(value)],
-    )
+    .option('--from <source>', 'file, directory, - for standard input, or node/NAME', collect(parseSource))
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
@@ -104,9 +100,9 @@ Examples:
       await withKubeApi(flags, 'machineconfig-guard/restore', async (api) => {
         const output = new Output(command, flags);
         const run = (signal: AbortSignal) => runRestore(output, api, config, flags, signal);
-        const { report, ending } = await withFiles(run, 'interrupted; nothing was written');
+        const { report, failure } = await withFiles(run, 'interrupted; nothing was written');
         output.printReport(report, formatRestoreReport(output.format, report));
-        throwUnlessComplete(ending);
+        throwUnlessOk(report, failure);
       });
     });
   return addClusterFlags(command);
@@ -119,23 +115,23 @@ async function runRestore(
   givenName: ConfigName | undefined,
   flags: RestoreFlags,
   signal: AbortSignal,
-): Promise<RestoreOutcome> {
-  const { from, confirm: isConfirmed = false, acceptContent = false, timeout, controlPlaneReplicas } = flags;
+) {
+  const { from, confirm: isConfirmed = false } = flags;
   const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
   const name = givenName && resolveName(givenName, snapshot);
-  const { configs, problems } =
+  const onSkip = (problem: string): void => output.printProgress(`skipped: ${problem}`, 0);
+  const configs =
     from === undefined
-      ? { configs: [findStarted(name, snapshot)], problems: [] }
-      : await readSources(from, { api, snapshot, name, isConfirmed, signal });
-  for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
+      ? [findStarted(name, snapshot)]
+      : await readSources(from, { api, snapshot, name, isConfirmed, onSkip, signal });
+  const { timeout: timeoutMs } = flags;
   return await restore(api, {
+    ...flags,
     configs,
     name,
     isConfirmed,
-    acceptContent,
-    timeoutMs: timeout,
-    controlPlaneReplicas,
-    onProgress: output.printStep,
+    timeoutMs,
+    onProgress: output.printProgress,
     signal,
   });
 }
@@ -159,8 +155,8 @@ function resolveName(name: ConfigName, snapshot: ClusterSnapshot): ConfigName {
 function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   const [style, conclusion] = formatConclusion(report);
-  parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
-  parts.push(...report.advice.flatMap((advice) => formatNext(format, advice)));
+  parts.push(applyStyle(format, style, wrapParagraph(format, conclusion)));
+  parts.push(...formatNext(format, ...report.advice));
   return `${parts.join('\n')}\n`;
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isIP } from 'node:net';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
 import type { ServingCertificate } from '../../certificates/key-pair.ts';
@@ -10,12 +10,13 @@ import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../clie
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import { advise } from '../../client/output/advice.ts';
-import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../../client/option-parsers.ts';
+import { createParser, parseHold, parsePort, toDurationOption } from '../../client/option-parsers.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 import { ListenError } from '../../serving/tls-server.ts';
 
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const parseIpAddress = createParser({ test: (value) => isIP(value) !== 0 }, 'Must be an IPv4 or IPv6 address.');
 const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
 interface ServeFlags extends ClusterFlags {
@@ -41,49 +42,51 @@ const parseSecretName = createParser(
 
 /** Creates the command `serve`. It ends when a signal has stopped the guard. */
 export function createServeCommand(): Command {
-  const command = new Command('serve').description(
-    'Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.',
-  );
-  const options = [
-    createEnvOption('--tls-cert-file <file>', 'serving certificate, PEM; reloaded when the file changes'),
-    createEnvOption('--tls-private-key-file <file>', 'private key of the serving certificate, PEM'),
-    createEnvOption(
-      '--tls-secret <namespace/name>',
-      'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
-      parseSecretName,
-    ).conflicts(['tlsCertFile', 'tlsPrivateKeyFile']),
-    createEnvOption('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress),
-    createEnvOption('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443),
-    createEnvOption('--health-port <port>', 'HTTP port of /healthz and /readyz; 0 picks a free port', parsePort, 8081),
-    createEnvOption(
+  const command = new Command('serve')
+    .description('Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.')
+    .option('--tls-cert-file <file>', 'serving certificate, PEM; reloaded when the file changes')
+    .option('--tls-private-key-file <file>', 'private key of the serving certificate, PEM')
+    .addOption(
+      new Option(
+        '--tls-secret <namespace/name>',
+        'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
+      )
+        .argParser(parseSecretName)
+        .conflicts(['tlsCertFile', 'tlsPrivateKeyFile']),
+    )
+    .option('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress)
+    .option('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443)
+    .option('--health-port <port>', 'HTTP port of /healthz and /readyz; 0 picks a free port', parsePort, 8081)
+    .option(
       '--metrics-port <port>',
       'HTTPS port of /metrics; clients need "get" on /metrics; 0 picks a free port',
       parsePort,
       8443,
-    ),
-    toDurationOption(
-      createEnvOption('--shutdown-delay-duration <duration>', 'time to keep serving after SIGTERM, while not ready'),
-      '5s',
-    ),
-    createEnvOption(
+    )
+    .addOption(
+      toDurationOption(
+        new Option('--shutdown-delay-duration <duration>', 'time to keep serving after SIGTERM, while not ready'),
+        '5s',
+      ),
+    )
+    .option(
       '--namespace <name>',
       'namespace of the Lease for leader election (default: namespace of the pod)',
       parseNamespace,
-    ),
+    )
     // An object in the manifests would have to be applied after its CRD, and would reset the mode at an upgrade.
-    createEnvOption(
-      '--initial-mode <mode>',
-      'mode of the MachineConfigGuard if the guard creates it (default: Enforce)',
-    ).choices(MODES),
-    createEnvOption(
+    .addOption(
+      new Option(
+        '--initial-mode <mode>',
+        'mode of the MachineConfigGuard if the guard creates it (default: Enforce)',
+      ).choices(MODES),
+    )
+    .option(
       '--initial-hold <duration>',
       'holdSuperseded of the MachineConfigGuard if the guard creates it (default: 2h)',
       parseHold,
-    ),
-    createEnvOption('--log-level <level>', 'minimum log level').choices(LOG_LEVELS).default('info'),
-  ];
-  for (const option of options) command.addOption(option);
-  command
+    )
+    .addOption(new Option('--log-level <level>', 'minimum log level').choices(LOG_LEVELS).default('info'))
     .addHelpText(
       'after',
       `
@@ -154,9 +157,4 @@ export function toServeError(error: unknown, flags: Pick<ServeFlags, 'tlsCertFil
     return new CliError(file === undefined ? message : `${flag} ${message}`, EXIT_CODE.usage, { cause: error });
   }
   return error instanceof ListenError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
-}
-
-function parseIpAddress(value: string): string {
-  if (isIP(value) === 0) throw new InvalidArgumentError('Must be an IPv4 or IPv6 address.');
-  return value;
 }

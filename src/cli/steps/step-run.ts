@@ -1,18 +1,17 @@
-import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
+import { hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
 import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
-import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
 import { indent, type TextFormat } from '../../client/output/text-format.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { ApiError, describeError } from '../../kube/errors.ts';
+import type { ApiError } from '../../kube/errors.ts';
 
 /*
  * The commands that write, `restore` and `uninstall`, are lists of steps, each derived from one state of the cluster.
- * `finish` runs the work and turns every error into an ending: `sendDryRuns` sends all writes as dry runs, then `take`
+ * `finish` runs the work and returns why it ended: `sendDryRuns` sends all writes as dry runs, then `take`
  * takes each step, for which it looks at the live state again. `listReports` knows the state of each step at every end.
  */
 
@@ -21,7 +20,6 @@ export interface Step {
   readonly action: string;
   /** What it does: a verb phrase. */
   readonly description: string;
-  readonly isNeeded: boolean;
   /** Undefined if the step only waits. */
   readonly write?: Write | undefined;
   /** Present if the step cannot end in this state. */
@@ -62,15 +60,6 @@ export interface RunReport {
   readonly problem: string | null;
 }
 
-export interface Ending {
-  /** A clause. Null if the work is complete. */
-  readonly problem: string | null;
-  readonly advice: readonly Advice[];
-  readonly exitCode: ExitCode;
-  /** Present if the problem is a defect of this program. */
-  readonly defect?: Error | undefined;
-}
-
 export const INTERRUPTED = 'interrupted';
 
 export interface StepOptions {
@@ -78,7 +67,7 @@ export interface StepOptions {
   readonly isConfirmed: boolean;
   readonly timeoutMs: number;
   /** Replaces the timer between two reads, for a simulated clock. */
-  readonly sleep?: (ms: number) => Promise<void>;
+  readonly sleep?: ((ms: number) => Promise<void>) | undefined;
   /** Called for each step and each change during a wait. */
   readonly onProgress?: (text: string, elapsedMs: number, advice?: Advice) => void;
   /** Ends the run after the current request. */
@@ -97,28 +86,25 @@ export class WaitTimeout extends CliError {
 
 /** A webhook or a policy denies the dry run of a step. */
 export class WriteDenied extends CliError {
-  declare readonly advice: Advice;
+  static readonly advice = advise('change what the policy or webhook asks for, and run the same command again');
 
   constructor({ description }: Step, denial: string) {
-    const advice = advise('change what the policy or webhook asks for, and run the same command again');
+    const { advice } = WriteDenied;
     super(`the API server denies to ${description}: ${denial}`, EXIT_CODE.failure, { advice });
   }
 }
 
-const MAX_DENIAL_LENGTH = 1_000;
-
 export class StepRun {
   readonly signal: AbortSignal;
-  readonly #api: KubeApi;
-  readonly #options: StepOptions;
+  protected readonly api: KubeApi;
+  protected readonly options: StepOptions;
   readonly #startedAt = performance.now();
   readonly #states = new Map<Step, StepState>();
   readonly #written = new Set<Step>();
-  #lastProgress = '';
 
   constructor(api: KubeApi, options: StepOptions) {
-    this.#api = api;
-    this.#options = options;
+    this.api = api;
+    this.options = options;
     this.signal = options.signal ?? NEVER_ABORTED;
   }
 
@@ -134,20 +120,17 @@ export class StepRun {
     return ['done', 'unnecessary'].includes(this.#states.get(step) ?? '');
   }
 
-  /** Does the work of a command, and turns every error into an ending. */
-  async finish(work: () => Promise<void>): Promise<Ending> {
+  /**
+   * Does the work of a command.
+   * @returns why it ended early, or undefined if it is complete. An error other than a CliError is a defect
+   */
+  async finish(work: () => Promise<void>): Promise<Error | undefined> {
     try {
       await work();
-      return { problem: null, advice: [], exitCode: EXIT_CODE.success };
+      return undefined;
     } catch (error) {
-      if (this.signal.aborted) return { problem: INTERRUPTED, advice: [], exitCode: EXIT_CODE.interrupted };
-      const known = toCliError(error, this.#api);
-      if (known instanceof CliError) {
-        const { message: problem, ways: advice, exitCode } = known;
-        return { problem, advice, exitCode };
-      }
-      const defect = error instanceof Error ? error : new Error(String(error));
-      return { problem: describeError(error), advice: [], exitCode: EXIT_CODE.failure, defect };
+      if (this.signal.aborted) return new CliError(INTERRUPTED, EXIT_CODE.interrupted);
+      return toCliError(error, this.api) as Error;
     }
   }
 
@@ -159,17 +142,17 @@ export class StepRun {
     const writes = steps.flatMap((step) => (step.write === undefined ? [] : [{ step, write: step.write }]));
     const [first] = writes;
     if (first === undefined) return;
-    await readWithRetries((signal) => assertDryRunIsHonored(this.#api, first.write, signal), this.signal);
+    await readWithRetries((signal) => assertDryRunIsHonored(this.api, first.write, signal), this.signal);
     for (const { step, write } of writes) {
       try {
-        await readWithRetries((signal) => sendWrite(this.#api, write, { dryRun: 'All', signal }), this.signal);
+        await readWithRetries((signal) => sendWrite(this.api, write, { dryRun: 'All', signal }), this.signal);
       } catch (error) {
         const { cause } = error as Error;
         // Somebody else has changed the object meanwhile. The step looks again.
         if (isConflict(error) || isGone(write, error)) continue;
         this.#states.set(step, 'failed');
         if (!isDeniedByAdmission(cause)) throw error;
-        throw new WriteDenied(step, toPrintableLine((cause as ApiError).message, MAX_DENIAL_LENGTH));
+        throw new WriteDenied(step, (cause as ApiError).message);
       }
     }
   }
@@ -182,10 +165,9 @@ export class StepRun {
   async take(
     step: Step,
     look: (signal: AbortSignal) => Promise<Step | undefined>,
-    untilMs = this.#options.timeoutMs,
+    untilMs = this.options.timeoutMs,
   ): Promise<void> {
     this.#states.set(step, 'failed');
-    const { sleep } = this.#options;
     const { answer: wait } = await pollUntilSettled({
       read: (signal) => this.#attempt(step, look, signal),
       isSettled: (answer) => answer === undefined,
@@ -194,12 +176,9 @@ export class StepRun {
       onAnswer: (answer) => {
         if (answer !== undefined) this.progress(`waiting ${answer.reason}`, answer.advice);
       },
-      onFailure: (error) => {
-        const cause = error instanceof ClusterAccessError ? `${error.message}: ${describeError(error.cause)}` : '';
-        this.progress(`${cause || describeError(error)}; retrying`);
-      },
+      onFailure: (error) => this.progress(`${(toCliError(error, this.api) as Error).message}; retrying`),
       signal: this.signal,
-      ...(sleep !== undefined && { sleep }),
+      sleep: this.options.sleep,
     });
     if (wait !== undefined) throw new WaitTimeout(wait);
     const state = step.write !== undefined && !this.isWritten(step) ? 'unnecessary' : 'done';
@@ -214,13 +193,12 @@ export class StepRun {
     signal: AbortSignal,
   ): Promise<Wait | undefined> {
     const current = await look(signal);
-    if (current?.isNeeded !== true) return undefined;
-    if (current.wait !== undefined || current.write === undefined) return current.wait;
+    if (current?.write === undefined || current.wait !== undefined) return current?.wait;
     // An earlier attempt can have written without an answer.
     const wasWritten = this.#written.has(step);
     this.#written.add(step);
     try {
-      await sendWrite(this.#api, current.write, { signal });
+      await sendWrite(this.api, current.write, { signal });
     } catch (error) {
       if (isRejected(error) && !wasWritten) this.#written.delete(step);
       // Somebody else has deleted the object meanwhile.
@@ -230,31 +208,29 @@ export class StepRun {
     if (current.write.method !== 'DELETE') return undefined;
     // Finalizers can keep the object, and a controller can create it again.
     const after = await look(signal);
-    return after?.isNeeded === true ? (after.wait ?? { reason: `to ${step.description}` }) : undefined;
+    return after && (after.wait ?? { reason: `to ${step.description}` });
   }
 
   listReports(steps: readonly Step[]): StepReport[] {
-    const untouched = this.#options.isConfirmed ? 'notReached' : 'planned';
+    const untouched = this.options.isConfirmed ? 'notReached' : 'planned';
     return steps.map((step) => {
       return { action: step.action, description: step.description, state: this.#states.get(step) ?? untouched };
     });
   }
 
-  buildReport({ problem, exitCode }: Ending): RunReport {
+  buildReport(failure: Error | undefined): RunReport {
     return {
-      server: this.#api.address,
-      confirmed: this.#options.isConfirmed,
-      ok: exitCode === EXIT_CODE.success,
+      server: this.api.address,
+      confirmed: this.options.isConfirmed,
+      ok: failure === undefined,
       // Also a write whose response was lost.
       written: this.#written.size > 0,
-      problem,
+      problem: failure?.message ?? null,
     };
   }
 
   progress(text: string, advice?: Advice): void {
-    if (text === this.#lastProgress) return;
-    this.#lastProgress = text;
-    this.#options.onProgress?.(text, this.elapsedMs, advice);
+    this.options.onProgress?.(text, this.elapsedMs, advice);
   }
 }
 
@@ -266,10 +242,10 @@ export function formatSteps(format: TextFormat, steps: readonly StepReport[]): s
   });
 }
 
-/** Ends a command after its report, with the exit code of the ending. */
-export function throwUnlessComplete({ exitCode, defect }: Ending): void {
-  if (defect !== undefined) throw defect;
-  if (exitCode !== 0) throw new ReportedFailure(exitCode);
+/** Ends a command after its report. The report says why, except for a defect of the program. */
+export function throwUnlessOk({ ok }: RunReport, failure: Error | undefined): void {
+  if (failure !== undefined && !(failure instanceof CliError)) throw failure;
+  if (!ok) throw new ReportedFailure(failure?.exitCode);
 }
 
 /** The object has changed since it was read, or exists already. */
@@ -282,10 +258,10 @@ function isGone({ method }: Write, error: unknown): boolean {
 }
 
 function hasStatus(error: unknown, status: number): boolean {
-  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === status;
+  return hasAnswered(error) && error.cause.status === status;
 }
 
 /** Whether the API server has certainly not written. After another error it can have written. */
 function isRejected(error: unknown): boolean {
-  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status < 500;
+  return hasAnswered(error) && error.cause.status < 500;
 }

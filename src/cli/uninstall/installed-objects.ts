@@ -1,4 +1,4 @@
-import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
+import { parsePath, readObject, type StoredList } from '../../client/cluster-access.ts';
 import { advise } from '../../client/output/advice.ts';
 import { toDeletion } from '../../client/write.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
@@ -6,7 +6,7 @@ import { POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { orUndefined } from '../../kube/errors.ts';
+import { ACCEPT_METADATA_LIST } from '../../kube/media-types.ts';
 import type { Step } from '../steps/step-run.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
@@ -19,7 +19,6 @@ export interface InstalledObject {
   readonly uid: string;
 }
 
-const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** What denies deletions comes first, because without the guard it denies all. The namespace contains other objects. */
@@ -51,9 +50,7 @@ export async function findInstalledObjects(api: KubeApi, signal: AbortSignal): P
   for (const [kind, collection] of Object.entries(COLLECTIONS)) {
     const path = `${collection}?labelSelector=${encodeURIComponent(selector)}`;
     // Undefined if the API server does not serve the kind.
-    const list = (await accessCluster('list', collection, signal, () =>
-      orUndefined(api.json({ path, accept: METADATA_LIST, signal })),
-    )) as { readonly items?: readonly ApiObject[] | null } | undefined;
+    const list = await readObject<StoredList<ApiObject>>(api, path, 'list', signal, ACCEPT_METADATA_LIST);
     const namespace = parsePath(collection).namespace ?? null;
     for (const { metadata } of list?.items ?? []) {
       found.push({ kind, namespace, name: String(metadata?.name), uid: String(metadata?.uid) });
@@ -73,16 +70,19 @@ export function createReasonSteps(objects: readonly InstalledObject[]) {
       const step: Step = {
         action: 'GiveReason',
         description: `give a reason for the deletion of ${kind} ${name}`,
-        isNeeded: true,
         write: { method: 'PATCH', path, body: { metadata: { uid, annotations } } },
       };
       const look = async (api: KubeApi, signal: AbortSignal): Promise<Step | undefined> => {
-        const { metadata } = ((await readObject(api, path, 'get', signal)) ?? {}) as ApiObject;
+        const metadata = await readMetadata(api, path, signal);
         const { [ALLOW_DELETION_ANNOTATION]: reason = '' } = metadata?.annotations ?? {};
         return metadata?.uid !== uid || String(reason).trim() !== '' ? undefined : step;
       };
       return { step, look };
     });
+}
+
+async function readMetadata(api: KubeApi, path: string, signal: AbortSignal): Promise<ApiObject['metadata']> {
+  return (await readObject<ApiObject>(api, path, 'get', signal))?.metadata;
 }
 
 /** The step that deletes an object, as long as it has the labels of the guard. */
@@ -97,11 +97,10 @@ export function createDeletionStep(object: InstalledObject) {
   const step: Step = {
     action: 'DeleteObject',
     description: `delete ${title}`,
-    isNeeded: true,
     write: toDeletion(path, uid),
   };
   const look = async (api: KubeApi, signal: AbortSignal): Promise<Step | undefined> => {
-    const { metadata } = ((await readObject(api, path, 'get', signal)) ?? {}) as ApiObject;
+    const metadata = await readMetadata(api, path, signal);
     if (LABELS.some((label) => metadata?.labels?.[label] !== INSTALLED_NAME)) return undefined;
     const isTerminating = metadata?.deletionTimestamp !== undefined;
     // It can have been created again since it was listed.

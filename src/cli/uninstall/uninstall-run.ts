@@ -1,4 +1,5 @@
 import { isNotServed } from '../../client/cluster-access.ts';
+import { CliError } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
@@ -34,13 +35,12 @@ const MAX_ANSWER_LENGTH = 1_000;
 const DRY_RUN_STEP: Step = {
   action: 'DryRunDeletion',
   description: 'check that nothing denies the deletion of a rendered MachineConfig',
-  isNeeded: true,
 };
 
 /**
  * Deletes what is installed, what denies deletions first, and sends a dry run that nothing must deny. A
  * second run continues where the first one stopped.
- * @returns the report, and how the run ended
+ * @returns the report, and why the run ended early
  * @throws ClusterAccessError, TimeoutError, if the objects cannot be listed
  */
 export async function uninstall(api: KubeApi, options: UninstallOptions) {
@@ -48,8 +48,8 @@ export async function uninstall(api: KubeApi, options: UninstallOptions) {
   const run = new StepRun(api, { ...options, timeoutMs: TIMEOUT_MS });
   const objects = await readWithRetries((signal) => findInstalledObjects(api, signal), run.signal);
   const deletions = objects.map(createDeletionStep);
-  const reasons = createReasonSteps(objects);
-  const steps = [...[...reasons, ...deletions].map(({ step }) => step), DRY_RUN_STEP];
+  const writes = [...createReasonSteps(objects), ...deletions];
+  const steps = [...writes.map(({ step }) => step), DRY_RUN_STEP];
   let dryRun: UninstallReport['dryRun'] = null;
 
   const lookAtDryRun = async (signal: AbortSignal): Promise<Step | undefined> => {
@@ -62,27 +62,28 @@ export async function uninstall(api: KubeApi, options: UninstallOptions) {
     return { ...DRY_RUN_STEP, wait: { reason: `until nothing denies the deletion of ${config}: ${denial}`, advice } };
   };
 
-  const ending = await run.finish(async () => {
+  const failure = await run.finish(async () => {
     if (!isConfirmed) return;
     await run.sendDryRuns(steps);
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
     dryRun = null;
-    for (const { step, look } of [...reasons, ...deletions]) await run.take(step, (signal) => look(api, signal));
+    for (const { step, look } of writes) await run.take(step, (signal) => look(api, signal));
     await run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS);
   });
   const confirm = shell`machineconfig-guard uninstall --confirm`;
   const next = advise(isConfirmed ? 'continue' : 'delete these objects', confirm);
-  const isComplete = isConfirmed ? ending.problem === null : objects.length === 0;
+  const isComplete = isConfirmed ? failure === undefined : objects.length === 0;
+  const [advice = next] = failure instanceof CliError ? failure.advice : [];
   const report: UninstallReport = {
-    ...run.buildReport(ending),
+    ...run.buildReport(failure),
     objects,
     remaining: isConfirmed ? deletions.filter(({ step }) => !run.isFinished(step)).map(({ object }) => object) : [],
     steps: isConfirmed || objects.length > 0 ? run.listReports(steps) : [],
     dryRun,
-    advice: isComplete ? null : (ending.advice[0] ?? next),
+    advice: isComplete ? null : advice,
   };
-  return { report, ending };
+  return { report, failure };
 }
 
 /** @returns null if the cluster has no config */

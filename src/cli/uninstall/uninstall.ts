@@ -1,23 +1,27 @@
 import { Command } from 'commander';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
+import {
+  applyStyle,
+  formatNext,
+  type ReportFormat,
+  type Style,
+  wrapParagraph,
+} from '../../client/output/text-format.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { formatSteps, throwUnlessComplete } from '../steps/step-run.ts';
+import { formatSteps, throwUnlessOk } from '../steps/step-run.ts';
 import { uninstall, type UninstallReport } from './uninstall-run.ts';
 
-interface UninstallFlags extends ClusterFlags {
+interface UninstallFlags extends ReportFlags {
   readonly confirm?: boolean;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 export function createUninstallCommand(): Command {
   const command = new Command('uninstall')
     .description('List the objects of every installed profile, and delete them with --confirm.')
     .option('--confirm', 'delete the objects; without it, only list them')
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
@@ -44,17 +48,13 @@ Examples:
     )
     .action(async (flags: UninstallFlags) => {
       const output = new Output(command, flags);
-      await withKubeApi(flags, 'machineconfig-guard/uninstall', (api) =>
-        withStopSignal(async (signal) => {
-          const options = { isConfirmed: flags.confirm === true, onProgress: output.printStep, signal };
-          const { report, ending } = await uninstall(api, options).catch((error: unknown) => {
-            if (signal.aborted) throw new CliError('interrupted; nothing was deleted', EXIT_CODE.interrupted);
-            throw error;
-          });
-          output.printReport(report, formatReport(report, output.format));
-          throwUnlessComplete(ending);
-        }),
-      );
+      await withKubeApi(flags, 'machineconfig-guard/uninstall', async (api) => {
+        const options = { isConfirmed: flags.confirm === true, onProgress: output.printProgress };
+        const run = (signal: AbortSignal) => uninstall(api, { ...options, signal });
+        const { report, failure } = await withStopSignal(run, 'interrupted; nothing was deleted');
+        output.printReport(report, formatReport(report, output.format));
+        throwUnlessOk(report, failure);
+      });
     });
   return addClusterFlags(command);
 }
@@ -63,9 +63,8 @@ function formatReport(report: UninstallReport, format: ReportFormat): string {
   const lines = formatSteps(format, report.steps);
   if (lines.length > 0) lines.push('');
   const [style, conclusion] = formatConclusion(report);
-  lines.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
-  if (report.advice !== null) lines.push(...formatNext(format, report.advice));
-  return [...lines, ''].join('\n');
+  lines.push(applyStyle(format, style, wrapParagraph(format, conclusion)));
+  return [...lines, ...formatNext(format, report.advice), ''].join('\n');
 }
 
 function formatConclusion(report: UninstallReport): readonly [Style, string] {

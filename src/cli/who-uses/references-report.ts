@@ -69,8 +69,10 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const references = await readWithRetries((signal) => readReferences(api, signal));
   const { configs, referrers, pools, at, hold, problems } = references;
   // There can be 50,000 nodes, or thousands of pools with a config each.
-  const referrersByConfig = groupEach(referrers, (referrer) => referrer.references.map(({ config }) => config));
-  const poolsBySource = groupEach(pools, ({ sources }) => sources);
+  const namings = referrers.flatMap((referrer) =>
+    [...new Set(referrer.references.map((reference) => reference.config))].map((config) => ({ config, referrer })),
+  );
+  const namingsByConfig = groupBy(namings, ({ config }) => config);
   const names = selectNames(selection, references);
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
   const holders = { pools: referrers.filter(isPool), unreportedNodes: referrers.filter(isUnreportedNode) };
@@ -78,7 +80,8 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const findNearest = createNearestFinder(configs.keys());
   const reasons = new Map(problems.map((problem) => [problem.config, problem.recoverableReason]));
   const reports = names.map((name): ConfigReport => {
-    const { strong, weak } = summarizeReferences(name, referrersByConfig.get(name) ?? []);
+    const own = (namingsByConfig.get(name) ?? []).map(({ referrer }) => referrer);
+    const { strong, weak } = summarizeReferences(name, own);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
       return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
     });
@@ -88,7 +91,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
       exists: config !== undefined,
       rendered: isRenderedConfig(name),
       pool: parsePoolName(name) ?? null,
-      mergedBy: (poolsBySource.get(name) ?? []).map(({ referrer }) => referrer.name),
+      mergedBy: pools.filter(({ sources }) => sources.includes(name)).map(({ referrer }) => referrer.name),
       createdAt: config?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
       overridden: config?.isOverridden === true && isRenderedConfig(name),
@@ -148,10 +151,4 @@ function listNames({ configs, used, unused }: ClusterReferences): readonly Confi
 
 function compare(a: string | Date = '', b: string | Date = ''): number {
   return a < b ? -1 : Number(a > b);
-}
-
-function groupEach<Item>(items: readonly Item[], listKeys: (item: Item) => readonly string[]) {
-  const pairs = items.flatMap((item) => [...new Set(listKeys(item))].map((key) => ({ key, item })));
-  const groups = groupBy(pairs, ({ key }) => key);
-  return new Map([...groups].map(([key, group]) => [key, group.map(({ item }) => item)]));
 }

@@ -1,14 +1,13 @@
 import { Command } from 'commander';
 import { readReferencesReport, type Selection } from './references-report.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatConfigList, formatConfigNames, formatNamedConfigs, formatUnusedNotice } from './format-report.ts';
 
-interface WhoUsesFlags extends ClusterFlags {
+interface WhoUsesFlags extends ReportFlags {
   readonly unused?: boolean;
-  readonly output: 'text' | 'json' | 'name' | 'wide' | 'yaml';
 }
 
 export function createWhoUsesCommand(): Command {
@@ -66,7 +65,7 @@ Examples:
       } else {
         output.printReport(report, formatNamedConfigs(format, report));
       }
-      if (typeof selection !== 'string' && !allUsed) throw new ReportedFailure(EXIT_CODE.failure);
+      if (typeof selection !== 'string' && !allUsed) throw new ReportedFailure();
     });
   return addClusterFlags(command);
 }

@@ -59,13 +59,13 @@ export class Output {
     this.#printWrapped('', advise(`${this.format.commands.program}: ${text}`, command ?? undefined));
   }
 
-  printProgress(text: string, elapsedMs: number, advice?: Advice): void {
+  readonly printProgress = (text: string, elapsedMs: number, advice?: Advice): void => {
     const progress = advise(advice === undefined ? text : `${text}; ${advice.text}`, advice?.command ?? undefined);
     const clause = this.format.commands.toClause(progress);
     if (clause === this.#lastProgress) return;
     this.#lastProgress = clause;
     this.#printWrapped(`${formatAge(elapsedMs).padStart(7)}  `, progress);
-  }
+  };
 
   /** One line for a script. A terminal gets wrapped text, and the command on its own line. */
   #printWrapped(label: string, { text, command }: Advice): void {
@@ -78,9 +78,6 @@ export class Output {
     this.printNote(wrapBeside(label, command === null ? text : `${text}:`, width));
     if (command !== null) this.printNote(`${label.replaceAll(/./g, ' ') || '  '}${commands.toLine(command)}`);
   }
-
-  /** {@link printProgress} as a value. */
-  readonly printStep = this.printProgress.bind(this);
 
   describeError(error: unknown): string {
     if (error instanceof CliError) return error.describe(this.format.commands);

@@ -64,10 +64,13 @@ export function wrapBeside(label: string, text: string, width: number): string {
   return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH)).join(`\n${' '.repeat(length)}`);
 }
 
-/** `Next: text:` and below it the command on its own line, because users copy it. */
-export function formatNext({ width, commands }: ReportFormat, { text, command }: Advice): string[] {
-  const lines = wrapText(`Next: ${text}${command === null ? '.' : ':'}`, width);
-  return command === null ? lines : [...lines, `  ${commands.toLine(command)}`];
+/** For each advice `Next: text:` and below it the command on its own line, because users copy it. */
+export function formatNext({ width, commands }: ReportFormat, ...advice: readonly (Advice | null)[]): string[] {
+  const given = advice.filter((each) => each !== null);
+  return given.flatMap(({ text, command }) => {
+    const lines = wrapText(`Next: ${text}${command === null ? '.' : ':'}`, width);
+    return command === null ? lines : [...lines, `  ${commands.toLine(command)}`];
+  });
 }
 
 /** A comment above a command to copy. The command of an alternative is a comment, too. */

@@ -56,6 +56,17 @@ test('in 80 columns, wraps the names of the nodes that report the same reason', 
   expect(second).toBe('  and 3 more:');
 });
 
+test.each([
+  ['without a roll-out', WORKER, '1', 'ok'],
+  ['in a roll-out', MASTER, '0', 'ok, updating'],
+])('the table says what a pool %s does', (_what, spec, updated, note) => {
+  const pool = inspectedPool('worker', { spec, status: WORKER, updatedMachineCount: Number(updated) });
+  const row = format([healthyNode('n')], [pool], { configs: [WORKER, MASTER] })
+    .split('\n')
+    .find((line) => line.startsWith('worker'));
+  expect(row?.split(/ {2,}/)).toEqual(['worker', '1', updated, expect.anything(), expect.anything(), note]);
+});
+
 interface ReportCase {
   readonly nodes: Readonly<Record<string, Parameters<typeof inspectedNode>[1]>>;
   readonly pools: Readonly<Record<string, Parameters<typeof inspectedPool>[1] & { readonly pausedSince?: string }>>;

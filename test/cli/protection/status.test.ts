@@ -169,7 +169,7 @@ const PROTECTED = { context: 'prod-a', server: 'api.prod-a:6443', ...summarizeEv
 const AUDIT = summarizeEvidence({
   ...GUARDED,
   mode: 'Audit',
-  deployment: { replicas: 2, readyReplicas: 1, flags: '' },
+  deployment: { spec: { replicas: 2 }, status: { readyReplicas: 1 } },
 });
 const EXPOSED: ClusterStatus = {
   ...PROTECTED,

@@ -5,12 +5,11 @@ import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-clust
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { formatOrigins } from '../../../src/rendered-config/rendered-config.ts';
 import { ApiUnreachable } from '../../../src/kube/errors.ts';
-import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
 import { InProcessApi } from '../../support/in-process-api.ts';
 import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
-import { buildKubeconfig } from '../../support/kubeconfig.ts';
+import { buildKubeconfig, connectionFromKubeconfig } from '../../support/kubeconfig.ts';
 import type { ConfigName } from '../../../src/mco/machine-config.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -116,7 +115,7 @@ async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = tr
   });
   const result = await reading.then(
     (configs) => configs.map((config) => [config.name, formatOrigins(config)]),
-    (error: unknown) => [(error as CliError).message, (error as CliError).advice?.command?.words.at(4)],
+    (error: unknown) => [(error as CliError).message, (error as CliError).advice[0]?.command?.words.at(4)],
   );
   return { result, api, server };
 }

@@ -1,20 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { register } from '../../support/stub-webhook.ts';
 import { testTls } from '../../support/tls.ts';
 import { type CommandProcess, startCommand } from '../command-process.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
-import { usageError, runProgram } from '../run-program.ts';
-
-test('an environment variable sets each flag', async () => {
-  const { stdout } = await runProgram(['serve', '--help']);
-  const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(({ groups }) => groups?.['flag'] ?? '');
-  expect(flags).toContain('secure-port');
-  for (const flag of flags) expect(stdout).toContain(`MCG_${flag.replaceAll('-', '_').toUpperCase()}`);
-  vi.stubEnv('MCG_SECURE_PORT', '70000');
-  expect(await runProgram(['serve'])).toEqual(usageError(/'70000' from env 'MCG_SECURE_PORT' is invalid/));
-});
+import { usageError } from '../run-program.ts';
 
 describe('as a process', () => {
   const secret = 'a-token-that-must-not-be-logged';

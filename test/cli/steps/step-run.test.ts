@@ -23,7 +23,7 @@ test.each<[string, Write['method'], readonly Error[], boolean, string]>([
   const api = { address: 'test', json: async () => await Promise.reject(answers.next().value ?? CONFLICT) };
   const options = { isConfirmed: true, timeoutMs: 60_000, sleep: async () => {}, signal: stop.signal };
   const run = new StepRun(api as unknown as KubeApi, options);
-  const step = { action: 'Test', description: 'test', isNeeded: true, write: { method, path: '/a/b', body: {} } };
+  const step = { action: 'Test', description: 'test', write: { method, path: '/a/b', body: {} } };
   let looks = 0;
   const taken = run.take(step, async () => {
     looks += 1;
@@ -31,6 +31,6 @@ test.each<[string, Write['method'], readonly Error[], boolean, string]>([
     return await Promise.resolve(stop.signal.throwIfAborted() ?? step);
   });
   await taken.catch(() => {});
-  const { written } = run.buildReport({ problem: null, advice: [], exitCode: 0 });
+  const { written } = run.buildReport(undefined);
   expect([written, run.listReports([step])[0]?.state]).toEqual([hasWritten, state]);
 });

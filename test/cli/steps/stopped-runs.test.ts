@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { restore } from '../../../src/cli/restore/restore-run.ts';
-import type { Ending, StepReport } from '../../../src/cli/steps/step-run.ts';
+import type { StepReport } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
 import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
@@ -12,7 +12,7 @@ import { PAUSED_FOR_RESTORE } from '../../../src/api/annotations.ts';
 interface Outcome {
   readonly report: { readonly ok: boolean; readonly written: boolean; readonly problem: string | null };
   readonly steps: readonly StepReport[];
-  readonly ending: Ending;
+  readonly failure: Error | undefined;
 }
 
 interface Scenario {
@@ -28,8 +28,8 @@ function createUninstall(): Scenario {
   return {
     cluster,
     run: async (api) => {
-      const { report, ending } = await uninstall(api.client, { isConfirmed: true, signal: api.signal });
-      return { report, ending, steps: report.steps };
+      const { report, failure } = await uninstall(api.client, { isConfirmed: true, signal: api.signal });
+      return { report, failure, steps: report.steps };
     },
     listEffects: () => {
       const existing = listInstalled(cluster);
@@ -71,10 +71,14 @@ function createRestore(): Scenario {
     cluster,
     run: async (api) => {
       const options = { configs: [MISSING.config], isConfirmed: true, acceptContent: false, timeoutMs: 60_000 };
-      const { report, ending } = await restore(api.client, { ...options, controlPlaneReplicas: 3, signal: api.signal });
+      const { report, failure } = await restore(api.client, {
+        ...options,
+        controlPlaneReplicas: 3,
+        signal: api.signal,
+      });
       // A pool that stays paused is never left out.
       if (isPaused()) expect(report.pausedPools.map(({ name }) => name)).toEqual(['master']);
-      return { report, ending, steps: report.configs.flatMap(({ steps }) => steps) };
+      return { report, failure, steps: report.configs.flatMap(({ steps }) => steps) };
     },
     listEffects: () => [
       ...(hasEverPaused ? ['pause pool master'] : []),
@@ -123,7 +127,7 @@ test.each(RUNS.flatMap(([command, create]) => STOPS.map((stop) => [command, stop
       else {
         reports += 1;
         expect(outcome.report).toMatchObject({ ok: false, problem: expect.stringMatching(/\S/) });
-        expect(outcome.ending).toMatchObject({ exitCode: EXIT_CODES[stop] });
+        expect(outcome.failure).toMatchObject({ exitCode: EXIT_CODES[stop] });
         const list = (wanted: StepReport['state']) =>
           outcome.steps.filter(({ state }) => state === wanted).map(({ description }) => description);
         const [done, failed] = [list('done'), list('failed')];

@@ -30,7 +30,7 @@ test('wraps progress for a terminal, and keeps its command whole', () => {
   useTerminal(80, 'stderr');
   const { output, printed } = createOutput('text');
   const names = Array.from({ length: 12 }, (_, index) => `worker-${index}`).join(' ');
-  output.printStep(
+  output.printProgress(
     `waiting for ${names}`,
     65_000,
     advise('look at them', shell`oc get node ${names.split(' ')} -o wide`),

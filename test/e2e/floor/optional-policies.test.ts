@@ -5,7 +5,7 @@ import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
-import { nodePatch, PATHS, renderedName } from '../support/objects.ts';
+import { nodePatch, OPERATOR_NAMESPACE, PATHS, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { createServiceAccount } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
@@ -46,8 +46,15 @@ function annotate(client: KubeClient, name: string, value: string | null, query 
   return client.request('PATCH', `${PATHS.configs}/${name}`, patch, { query });
 }
 
-function sendPatch(path: string, patch: object): Promise<KubeResponse> {
-  return admin.request('PATCH', path, patch);
+function sendPatch(path: string, patch: object, client = admin): Promise<KubeResponse> {
+  return client.request('PATCH', path, patch);
+}
+
+/** A client with all rights and the name of a service account. */
+function impersonate(namespace: string, account: string): KubeClient {
+  const user = `system:serviceaccount:${namespace}:${account}`;
+  const groups = ['system:masters', 'system:serviceaccounts', `system:serviceaccounts:${namespace}`];
+  return new KubeClient({ ...admin.connection, impersonate: { user, groups } });
 }
 
 beforeAll(async () => {
@@ -163,17 +170,20 @@ test.each([
   });
 });
 
-test('denies a misspelled spec of a pool, and allows its status', async () => {
+test('denies a misspelled spec of a pool to a person and a GitOps controller, and allows its status', async () => {
   const own = renderedName();
   const { metadata } = await cluster.pool({ spec: own });
   const path = `${PATHS.pools}/${metadata.name}`;
   const typo = `${own}0`;
+  const gitOps = impersonate('openshift-gitops', 'argocd');
 
-  const response = await sendPatch(path, toPoolSpec(typo));
-  expect(response.status).toBe(403);
-  expect(statusOf(response).message).toContain(
-    `MCG_UNKNOWN_CONFIG: pool ${metadata.name} (spec) would name "${typo}", but`,
-  );
+  for (const client of [admin, gitOps]) {
+    const response = await sendPatch(path, toPoolSpec(typo), client);
+    expect(response.status).toBe(403);
+    expect(statusOf(response).message).toContain(
+      `MCG_UNKNOWN_CONFIG: pool ${metadata.name} (spec) would name "${typo}", but`,
+    );
+  }
 
   const status = { status: { configuration: { name: typo } } };
   expect((await sendPatch(`${path}/status`, status)).status).toBe(200);
@@ -193,4 +203,35 @@ test.each([
   expect(statusOf(response).message).toContain(`(currentConfig, desiredConfig) would name ${quoted}, but`);
   const { denied } = auditedVerdicts(await cluster.auditEvent(response), REFERENCES);
   expect(denied).toMatchObject({ name: recorded });
+});
+
+test('allows the removal of a name, and other changes of a node with a misspelled name', async () => {
+  // Kubelets register nodes, and a denial would keep the machine out of the cluster.
+  const path = `${PATHS.nodes}/${await cluster.node({ currentConfig: TYPO, desiredConfig: TYPO })}`;
+
+  for (const patch of [
+    nodePatch({ desiredConfig: TYPO }),
+    // The guard reports a name that does not exist.
+    nodePatch({ currentConfig: renderedName() }),
+    nodePatch({ desiredConfig: '' }),
+    { metadata: { annotations: { 'machineconfiguration.openshift.io/desiredDrain': `drain-${TYPO}` } } },
+    { metadata: { annotations: null } },
+  ]) {
+    expect(await sendPatch(path, patch)).toMatchObject({ status: 200, warnings: [] });
+  }
+});
+
+test('allows every write of the operator', async () => {
+  const path = `${PATHS.nodes}/${await cluster.node()}`;
+  const poolPath = `${PATHS.pools}/${(await cluster.pool()).metadata.name}`;
+  const daemon = impersonate(OPERATOR_NAMESPACE, 'machine-config-daemon');
+  // Its name for an empty config, and the hash of a hosted cluster (pkg/daemon/update.go, daemon.go).
+  for (const name of ['mco-empty-mc', 'f1c3d2a0', '', renderedName('infra')]) {
+    const patch = nodePatch({ currentConfig: name, desiredConfig: name });
+    expect((await sendPatch(path, patch, daemon)).status).toBe(200);
+  }
+  const controller = impersonate(OPERATOR_NAMESPACE, 'machine-config-controller');
+  for (const name of [renderedName('infra.zone-1'), 'anything', '']) {
+    expect((await sendPatch(poolPath, toPoolSpec(name), controller)).status).toBe(200);
+  }
 });

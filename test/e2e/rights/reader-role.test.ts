@@ -79,7 +79,12 @@ async function check(api: KubeApi): Promise<void> {
 /** What the command reads if nodes do not move. The role excludes pods, whose specs can contain secrets. */
 async function readObstaclesOfDrain(api: KubeApi): Promise<void> {
   const node = inspectedNode('worker-0', { current: used, desired: 'rendered-worker-b', drainingForMinutes: 60 });
-  const { unreadable } = await readObstacles(api, { nodes: [node] }, new Date(), new AbortController().signal);
+  const { unreadable } = await readObstacles(
+    api,
+    { nodes: [node], pools: [] },
+    new Date(),
+    new AbortController().signal,
+  );
   throwUnreadable(unreadable.filter((resource) => resource !== 'pods'));
 }
 

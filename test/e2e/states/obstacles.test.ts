@@ -1,8 +1,10 @@
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
+import { readObstacles } from '../../../src/cli/check/read-obstacles.ts';
+import { readClusterSnapshot } from '../../../src/client/cluster-reader.ts';
 import { expectStatus } from '../control-plane/kube-client.ts';
 import { ensureOperatorNamespace } from '../restore/machines.ts';
-import { createState } from '../support/cluster-states.ts';
+import { clearStates, createState } from '../support/cluster-states.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
@@ -32,6 +34,7 @@ afterAll(async () => {
 
 async function clear(): Promise<void> {
   await installed.clear();
+  await clearStates(installed);
   for (const path of [DEPLOYMENTS, LEASES, BUDGETS]) expectStatus(await admin.delete(path), [200], `DELETE ${path}`);
   await admin.delete(PODS, { gracePeriodSeconds: '0' });
 }
@@ -90,9 +93,10 @@ test.each([
 });
 
 /** A running pod on the node that updates, which belongs to the owner of this kind. */
-async function createPod(name: string, app: string, ownerKind?: string): Promise<void> {
+async function createPod(name: string, app: string, ownerKind?: string, finalizers?: readonly string[]) {
   const owner = { apiVersion: 'apps/v1', kind: ownerKind, name: 'owner', uid: 'uid' };
-  const metadata = { name, labels: { app }, ...(ownerKind !== undefined && { ownerReferences: [owner] }) };
+  const ownerReferences = ownerKind === undefined ? [] : [owner];
+  const metadata = { name, labels: { app }, ownerReferences, finalizers };
   const spec = { nodeName: 'worker-0', containers: [{ name: 'app', image: 'app' }] };
   await admin.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
 }
@@ -118,6 +122,51 @@ test('names the budget that blocks a drain, and its pod', async () => {
   const { causes, report } = await checkCluster(api);
 
   const budgets = [{ namespace: 'default', name: 'db', pods: ['db-0'] }];
-  expect(causes).toMatchObject([{ code: 'DrainBlocked', budgets, waiting: { helps: true } }]);
+  expect(causes).toMatchObject([
+    { code: 'DrainBlocked', obstacles: { budgets, endingPods: [] }, waiting: { helps: true } },
+  ]);
   expect(report.repairs).toMatchObject([{ command: null }]);
+});
+
+/** What the check reads at this time. */
+async function readAt(now: Date) {
+  const { signal } = new AbortController();
+  return await readObstacles(api, await readClusterSnapshot(api, undefined, signal), now, signal);
+}
+
+test('names an evicted pod that has not ended for ten minutes', async () => {
+  await createPod('db-0', 'db', 'StatefulSet', ['example.com/volume']);
+  await createPod('web-0', 'web');
+  await admin.delete(`${PODS}/db-0`, { gracePeriodSeconds: '0' });
+  const annotations = { [`${MCO}/desiredDrain`]: 'drain-x', [`${MCO}/lastAppliedDrain`]: 'uncordon-y' };
+  await admin.patch(`${PATHS.nodes}/worker-0`, { metadata: { annotations } });
+
+  const soon = await readAt(new Date());
+  const late = await readAt(new Date(Date.now() + HOUR_MS));
+  await admin.patch(`${PODS}/db-0`, { metadata: { finalizers: null } });
+
+  expect(soon.drainObstacles.get('worker-0')).toEqual({ budgets: [], endingPods: [] });
+  expect(late.drainObstacles.get('worker-0')).toEqual({ budgets: [], endingPods: ['default/db-0'] });
+});
+
+test.each([
+  ['DiskPressure', 'True', ['NodeUnavailable?']],
+  ['NetworkUnavailable', 'True', ['NodeUnavailable?']],
+  ['MemoryPressure', 'True', []],
+  ['DiskPressure', 'False', []],
+])('judges a ready node whose condition %s is %s, in a roll-out', async (type, status, codes) => {
+  const ready = { type: 'Ready', status: 'True', lastTransitionTime: toTime(HOUR_MS) };
+  const condition = { type, status, message: 'a message', lastTransitionTime: toTime(0) };
+  await admin.patch(`${PATHS.nodes}/worker-1/status`, { status: { conditions: [ready, condition] } });
+  // As the operator counts it, besides worker-0, which updates.
+  await admin.patch(`${PATHS.pools}/worker/status`, { status: { unavailableMachineCount: 2 } });
+  expect((await check()).codes).toEqual(codes);
+});
+
+test('finds a machine-os-builder that was scaled down, if a pool is in image mode', async () => {
+  await createDeployment('machine-os-builder', 0, {});
+  expect((await check()).codes).toEqual([]);
+  await installed.clear();
+  await createState(installed, 'a build that nobody starts');
+  expect((await check()).codes).toContain('OperatorStopped');
 });

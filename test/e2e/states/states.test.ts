@@ -22,16 +22,22 @@ async function clear() {
 }
 
 /** Whether a new cluster can have the state: the API server writes managedFields and creation times itself. */
-function canBeCreated({ nodes, pools, obstacles, requests }: State): boolean {
+function canBeCreated({ nodes, pools, builds = {}, osConfigs = {}, obstacles, requests }: State): boolean {
   const hasWrites = Object.values(nodes).some(
-    ({ currentWrite, desiredWrite, drainingForMinutes, cordon, ageMinutes }) =>
-      [currentWrite, desiredWrite, drainingForMinutes, cordon, ageMinutes].some((each) => each !== undefined),
+    ({ currentWrite, desiredWrite, drainingForMinutes, cordon, ageMinutes, movedMinutesAgo }) =>
+      [currentWrite, desiredWrite, drainingForMinutes, cordon, ageMinutes, movedMinutesAgo].some(
+        (each) => each !== undefined,
+      ),
   );
+  const isRebuilt = Object.values(osConfigs).some(({ rebuiltMinutesAgo }) => rebuiltMinutesAgo !== undefined);
+  const hasOldBuild = Object.values(builds).some(({ ageMinutes }) => ageMinutes !== undefined);
   const hasOldPool = Object.values(pools).some(
-    ({ specWrittenMinutesAgo, conditions = [] }) =>
-      specWrittenMinutesAgo !== undefined || conditions.some(({ type }) => type === 'Updated'),
+    ({ spec, ageMinutes, specWrittenMinutesAgo, conditions = [] }) =>
+      (spec === undefined && ageMinutes !== undefined) ||
+      specWrittenMinutesAgo !== undefined ||
+      conditions.some(({ type }) => type === 'Updated'),
   );
-  return !hasWrites && !hasOldPool && obstacles === undefined && requests === undefined;
+  return !hasWrites && !isRebuilt && !hasOldBuild && !hasOldPool && obstacles === undefined && requests === undefined;
 }
 
 const CREATABLE = Object.entries(STATES).filter(([, state]) => canBeCreated(state));

@@ -139,6 +139,8 @@ describe.skipIf(IMAGE_MODE_OBSTACLE !== undefined)('the real machine-os-builder,
       await builder.annotate(pool, old);
 
       await builder.delete(build);
+      // The operator looks at a pool when one of its nodes changes.
+      await machine.heartbeat();
 
       await operator.awaitPool(pool, 'waiting', ({ status }) => {
         return JSON.stringify(status).includes('Pool is waiting for a new OS image build to start');

@@ -138,6 +138,12 @@ export class Machine {
     await this.#setReady('Unknown', 'NodeStatusUnknown');
   }
 
+  /** Says that the disk is full, or with `False` no longer, as a kubelet does. */
+  async setDiskPressure(status: 'True' | 'False'): Promise<void> {
+    const conditions = [{ type: 'DiskPressure', status, reason: 'Test', message: 'kubelet has disk pressure' }];
+    await this.#admin.patch(`${this.#path}/status`, { status: { conditions } });
+  }
+
   /**
    * Switches the machine off, and removes its Node and its disk.
    * @throws Error if the harness has failed

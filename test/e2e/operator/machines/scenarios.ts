@@ -184,6 +184,16 @@ export const SCENARIOS: readonly Scenario[] = [
     bootCount: 3,
   },
   {
+    name: 'disk-pressure',
+    title: 'a disk is full: the operator does not update its node, although it is ready',
+    steps: [step('the kubelet reports it', (lab) => lab.machine.setDiskPressure('True')), RENDER],
+    commands: [BY_HAND],
+    byHand: (lab) => lab.machine.setDiskPressure('False'),
+    followed: UPDATED,
+    disk: DISK_OF_Y,
+    bootCount: 3,
+  },
+  {
     name: 'reverted',
     title: 'a source changes back while a budget blocks the drain: updates twice',
     steps: [BLOCK_DRAIN, START_UPDATE, step('the source changes back', (lab) => lab.render('X'))],

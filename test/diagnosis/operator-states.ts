@@ -1,0 +1,500 @@
+import { REASONS } from '../support/daemon-reasons.ts';
+import { nameConfigs } from '../support/rendered-configs.ts';
+import type { State } from './states.ts';
+
+/*
+ * States in which a node or a pool stays as it is. They follow from the source of the operator of 4.20
+ * (machine-config-operator, pkg/controller, pkg/daemon and pkg/operator), which `source` cites.
+ */
+
+const M = nameConfigs('master');
+const W = nameConfigs('worker');
+const R = nameConfigs('worker-rt');
+const I = nameConfigs('infra');
+const MCO = 'machineconfiguration.openshift.io';
+const MASTER = { roles: ['master'] } as const;
+const AA = { spec: W.A, status: W.A } as const;
+const AB = { spec: W.B, status: W.A } as const;
+const MA = { spec: M.A, status: M.A } as const;
+/** The roll-out began long ago. */
+const OLD = { specWrittenMinutesAgo: 300, statusWrittenMinutesAgo: 200 } as const;
+const SERVING = 'kubernetes.io/kubelet-serving';
+const BUDGET: NonNullable<State['obstacles']> = {
+  drainObstacles: new Map([
+    ['worker-0', { budgets: [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'] }], endingPods: [] }],
+  ]),
+};
+const OPERATOR = 'openshift-machine-config-operator';
+const READ_LOG = `oc logs -n ${OPERATOR} deployment/machine-config-controller --tail=20`;
+const OPERATOR_PODS = `oc get pods -n ${OPERATOR} -l`;
+const FIND_DAEMON = `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`;
+
+const both = (config: string) => ({ current: config, desired: config });
+const degraded = (reason: string) => ({ state: 'Degraded', reason });
+const byOperator = (minutesAgo: number) => ({ manager: 'machine-config-controller', minutesAgo });
+
+export const OPERATOR_STATES: Readonly<Record<string, State>> = {
+  'a node without a network that runs a reverted config': {
+    source: 'a public runbook: the operator skips a node that is not ready (getAllCandidateMachines)',
+    nodes: {
+      'worker-0': {
+        ...both(W.B),
+        notReady: {
+          minutesAgo: 120,
+          status: 'False',
+          message:
+            'network not ready: NetworkReady=false reason:NetworkPluginNotReady message:no CNI configuration file',
+        },
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AA, counts: [2, 1, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeNotReady'],
+    repairs: [
+      'repair on node worker-0 what its kubelet reports',
+      `# oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.A}`,
+    ],
+  },
+  'a pool that is being deleted, with its node': {
+    source: 'own: the operator only counts in such a pool (syncMachineConfigPool)',
+    nodes: { 'worker-0': { roles: ['worker', 'worker-rt'], ...both(R.A) } },
+    pools: {
+      worker: { ...AA, counts: [0, 0, 0, 0] },
+      'worker-rt': { spec: R.B, status: R.A, counts: [1, 0, 0, 0], terminating: true, ...OLD },
+    },
+    configs: [W.A, R.A, R.B],
+    problems: ['PoolDeleted'],
+    repairs: ['oc label node worker-0 --overwrite node-role.kubernetes.io/worker-rt-'],
+  },
+  'a cordoned node without a roll-out, for which the pool is Updating': {
+    source: 'machine-config-operator#367: the operator counts it as unavailable, so the pool is never Updated',
+    nodes: {
+      'worker-0': both(W.A),
+      'worker-1': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 900 } },
+    },
+    pools: { worker: { ...AA, counts: [2, 2, 1, 0], conditions: [{ type: 'Updating', minutesAgo: 900 }] } },
+    configs: [W.A],
+    problems: ['NodeCordoned'],
+    repairs: ['oc adm uncordon worker-1'],
+  },
+  'S5 in a paused pool': {
+    source: 'own: the operator sets no desired config in a paused pool (syncMachineConfigPool)',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded('failed to create directory "/home/core/test": mkdir /home/core/test: not a directory'),
+        cordon: byOperator(90),
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AA, counts: [2, 1, 1, 1], paused: true } },
+    configs: [W.A, W.B],
+    problems: ['DesiredOutdated'],
+    repairs: [`oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.A}`],
+  },
+  'a paused pool of masters in an upgrade': {
+    source: 'machine-config-operator#2009: the whole upgrade waits (syncRequiredMachineConfigPools)',
+    nodes: { 'master-0': { ...MASTER, ...both(M.A) } },
+    pools: { master: { spec: M.B, status: M.A, counts: [1, 0, 0, 0], paused: true, ...OLD } },
+    configs: [M.A, M.B],
+    problems: ['PoolPaused'],
+    repairs: ['oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}'],
+  },
+  'S5 with an open drain': {
+    source: 'own: the daemon looks at nothing else before the drain has ended (syncNode in daemon.go)',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.drain('worker-0')),
+        drainingForMinutes: 100,
+        cordon: byOperator(100),
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AA, counts: [2, 1, 1, 1] } },
+    obstacles: BUDGET,
+    configs: [W.A, W.B],
+    problems: ['DesiredOutdated', 'DrainBlocked'],
+    repairs: [
+      `oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.A}`,
+      'let budget db/db-pdb allow a disruption, for example by another replica',
+    ],
+  },
+  'a custom pool whose machineConfigSelector selects nothing': {
+    source: 'own, with the text of render_controller.go',
+    nodes: { 'infra-0': { roles: ['worker', 'infra'], ...both(W.A) }, 'worker-0': both(W.B) },
+    pools: {
+      worker: { spec: W.B, status: W.B },
+      infra: {
+        counts: [0, 0, 0, 0],
+        ageMinutes: 400,
+        conditions: [
+          {
+            type: 'RenderDegraded',
+            minutesAgo: 399,
+            message: 'no MachineConfigs found matching selector machineconfiguration.openshift.io/role in (infra)',
+          },
+        ],
+      },
+    },
+    configs: [W.A, W.B],
+    problems: ['PoolDegraded'],
+    repairs: ['correct the machineConfigSelector of pool infra, or label a MachineConfig so that it is selected'],
+  },
+  'a custom pool without a config for hours': {
+    source: 'own: an unfinished KubeletConfig returns before any condition (render_controller.go)',
+    nodes: { 'infra-0': { roles: ['worker', 'infra'], ...both(W.A) } },
+    pools: { worker: { ...AA, counts: [0, 0, 0, 0] }, infra: { counts: [0, 0, 0, 0], ageMinutes: 400 } },
+    configs: [W.A],
+    problems: ['SpecEmpty'],
+    repairs: [READ_LOG],
+  },
+  'a pool in the middle of an upgrade whose ControllerConfig is old': {
+    source: 'own, with the text of render_controller.go',
+    nodes: { 'worker-0': both(W.A) },
+    pools: {
+      worker: {
+        ...AA,
+        conditions: [
+          {
+            type: 'RenderDegraded',
+            minutesAgo: 2,
+            message: 'Ignoring controller config generated from 4.19 (my version: 4.20)',
+          },
+          { type: 'Degraded', minutesAgo: 2 },
+        ],
+      },
+    },
+    configs: [W.A],
+    problems: ['PoolDegraded?'],
+  },
+  'an old reason while the node drains': {
+    source: 'own: the daemon compares the disk before the drain, and keeps the reason until it is Done',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.fileChanged('/etc/a')),
+        drainingForMinutes: 2,
+        cordon: byOperator(2),
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 1] } },
+    configs: [W.A, W.B],
+    problems: ['Recovering?'],
+  },
+  'an old reason while the node reboots': {
+    source: 'own: the drain has ended',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.drain('worker-0')),
+        notReady: { minutesAgo: 3 },
+        annotations: {
+          desiredDrain: `drain-${W.B}`,
+          lastAppliedDrain: `drain-${W.B}`,
+          'post-config-action': 'Rebooting',
+        },
+        cordon: byOperator(80),
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 1] } },
+    configs: [W.A, W.B],
+    problems: ['Recovering?'],
+  },
+  'two unknown machines ask for a certificate, and one is missing': {
+    source: 'own: one of them can be a stranger',
+    nodes: {
+      control0: { ...MASTER, ...both(M.A), ageMinutes: 90_000 },
+      control1: { ...MASTER, ...both(M.A), ageMinutes: 90_000 },
+    },
+    pools: { master: { ...MA, counts: [2, 2, 2, 0], ageMinutes: 90_000 } },
+    controlPlane: { masters: 3, arbiters: 0 },
+    requests: { 'csr-aaaaa': 'control2', 'csr-bbbbb': 'attacker' },
+    configs: [M.A],
+    problems: ['TooFewNodes'],
+    repairs: ['oc adm certificate approve csr-aaaaa', 'oc adm certificate approve csr-bbbbb'],
+  },
+  'a state that no daemon reports': {
+    source: 'own: a hostile node',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.A,
+        state: 'Done\u001b[2K',
+        reason: 'oc adm certificate approve csr-evil1',
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AA, counts: [2, 1, 1, 0] } },
+    configs: [W.A],
+    problems: ['UpdateStalled'],
+    repairs: [FIND_DAEMON],
+  },
+  'a cluster that was off for months': {
+    source: 'okd-project/okd#285, #1629, openshift-docs#86600',
+    nodes: {
+      'master-0': { ...MASTER, ...both(M.A) },
+      'worker-0': { ...both(W.A), notReady: { minutesAgo: 90_000 } },
+      'worker-1': { ...both(W.A), notReady: { minutesAgo: 90_000 } },
+    },
+    pools: { master: MA, worker: { ...AA, counts: [2, 2, 0, 0] } },
+    requests: { 'csr-1aaaa': 'worker-0', 'csr-2bbbb': 'worker-1', 'csr-3cccc': 'worker-0' },
+    configs: [M.A, W.A],
+    problems: ['CertificatePending'],
+    repairs: ['oc adm certificate approve csr-1aaaa csr-3cccc csr-2bbbb'],
+  },
+  'the only node is down': {
+    source: 'own: without it nothing answers',
+    nodes: { 'master-0': { roles: ['master', 'worker'], ...both(M.A), notReady: { minutesAgo: 600 } } },
+    pools: {
+      master: { spec: M.B, status: M.A, counts: [1, 0, 0, 0], ...OLD },
+      worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
+    },
+    controlPlane: { masters: 1, arbiters: 0 },
+    configs: [M.A, M.B, W.A],
+    problems: ['NodeNotReady'],
+    repairs: ['start the machine of node master-0, or its kubelet'],
+  },
+  'two of three masters are down': {
+    source: 'own: etcd has lost its quorum, or is about to',
+    nodes: {
+      'master-0': { ...MASTER, ...both(M.A) },
+      'master-1': { ...MASTER, ...both(M.A), notReady: { minutesAgo: 100 } },
+      'master-2': { ...MASTER, ...both(M.A), notReady: { minutesAgo: 100 } },
+    },
+    pools: { master: { spec: M.B, status: M.A, counts: [3, 0, 0, 0], ...OLD } },
+    controlPlane: { masters: 3, arbiters: 0 },
+    configs: [M.A, M.B],
+    problems: ['NodeNotReady'],
+    repairs: [
+      'start the machine of node master-1, or its kubelet',
+      'start the machine of node master-2, or its kubelet',
+    ],
+  },
+  'a failed build of a paused pool': {
+    source: 'openshift-docs: the build runs although the pool is paused',
+    nodes: { 'worker-0': both(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 0, 0], paused: true, ...OLD } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-f' } },
+    builds: {
+      'worker-f': {
+        config: W.Y,
+        osConfig: 'worker',
+        conditions: [{ type: 'Failed', message: 'Build Failed' }],
+        ageMinutes: 290,
+      },
+    },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed'],
+    repairs: ['oc annotate machineosconfig worker --overwrite machineconfiguration.openshift.io/rebuild='],
+  },
+  'the operator crashes during a blocked drain': {
+    source: 'own: nothing drains until it runs',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 120, cordon: byOperator(120) },
+    },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0], ...OLD } },
+    obstacles: {
+      stoppedOperators: [
+        { deployment: 'machine-config-controller', evidence: 'has no available replica', isScaledToZero: false },
+      ],
+      ...BUDGET,
+    },
+    configs: [W.A, W.B],
+    problems: ['OperatorStopped', 'DrainBlocked?'],
+    repairs: [
+      'oc get pods -n openshift-machine-config-operator -l k8s-app=machine-config-controller',
+      'let budget db/db-pdb allow a disruption, for example by another replica',
+    ],
+  },
+  'a lost node whose missing desired config no node has run': {
+    source: 'own: the operator gives it another one once it is ready',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.missing(W.X)), notReady: { minutesAgo: 300 } },
+      'worker-1': both(W.Y),
+    },
+    pools: { worker: { spec: W.Y, status: W.A, counts: [2, 1, 1, 1] } },
+    configs: [W.A, W.Y],
+    problems: ['ConfigMissing'],
+    repairs: [
+      'start the machine of node worker-0, or its kubelet. The operator then gives it the config of its pool',
+      '# oc delete node worker-0',
+    ],
+  },
+  'a node whose daemon has reported no state': {
+    source: 'own: such a node is not Done (IsNodeDone)',
+    nodes: { 'worker-0': { ...both(W.A), state: '' }, 'worker-1': both(W.A) },
+    pools: { worker: { ...AB, counts: [2, 0, 0, 0], ...OLD } },
+    configs: [W.A, W.B],
+    problems: ['UpdateStalled'],
+    repairs: [FIND_DAEMON],
+  },
+  'an old failure while the node drains': {
+    source: 'own: the daemon has gone on',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded('failed to update OS to quay.io/x: unauthorized'),
+        drainingForMinutes: 2,
+        cordon: byOperator(2),
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 1], conditions: [{ type: 'NodeDegraded', minutesAgo: 290 }] } },
+    configs: [W.A, W.B],
+    problems: ['Recovering?', 'PoolDegraded?'],
+  },
+  'a missing config on a node whose kubelet says why it is not ready': {
+    source: 'own: its disk can be read',
+    nodes: {
+      'master-0': {
+        ...MASTER,
+        ...both(M.X),
+        ...degraded(REASONS.missing(M.X)),
+        notReady: { minutesAgo: 50, status: 'False', message: 'no CNI configuration file' },
+      },
+      'master-1': { ...MASTER, ...both(M.Y) },
+    },
+    pools: { master: { spec: M.Y, status: M.X, counts: [2, 1, 1, 1], ageMinutes: 9000 } },
+    configs: [M.Y],
+    problems: ['ConfigMissing', 'NodeNotReady?'],
+    repairs: [
+      `machineconfig-guard restore ${M.X} --from node/master-0`,
+      'repair on node master-0 what its kubelet reports',
+      `# oc annotate node master-0 --overwrite ${MCO}/currentConfig=${M.Y} ${MCO}/desiredConfig=${M.Y}`,
+    ],
+  },
+  'a status that has named a missing config for hours': {
+    source: 'own: the operator does not replace it',
+    nodes: { 'worker-0': both(W.Y) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 0, 0], ageMinutes: 9000, ...OLD } },
+    configs: [W.Y],
+    problems: ['ConfigMissing'],
+    repairs: [
+      'oc patch machineconfigpool worker --subresource=status --type=merge -p ' +
+        JSON.stringify({ status: { configuration: { name: W.Y } } }),
+    ],
+  },
+  'a worker that compares its disk with a config of masters': {
+    source: 'own: a hostile node',
+    nodes: {
+      'worker-0': { ...both(W.A), ...degraded(REASONS.diskDiffers(M.A, '/etc/kubernetes/manifests/evil.yaml')) },
+      'master-0': { ...MASTER, ...both(M.A) },
+    },
+    pools: { worker: { ...AA, counts: [1, 0, 0, 1] }, master: MA },
+    configs: [M.A, W.A],
+    problems: ['NodeDegraded'],
+    repairs: [FIND_DAEMON],
+  },
+  'a daemon that has reported nothing for weeks, annotated just now': {
+    source: 'own: as the printed command does it',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        movedMinutesAgo: 30_000,
+        desiredWrite: { manager: 'kubectl-annotate', minutesAgo: 1 },
+      },
+    },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0], ...OLD } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'a stranger asks for the name of a master that is ready': {
+    source: 'own: its certificate would have the rights of that master (csr_check.go)',
+    nodes: {
+      control0: { ...MASTER, ...both(M.A), ageMinutes: 40 },
+      control1: { ...MASTER, ...both(M.A), ageMinutes: 40 },
+    },
+    pools: { master: { ...MA, counts: [2, 2, 2, 0], ageMinutes: 60 } },
+    controlPlane: { masters: 3, arbiters: 0 },
+    requests: { 'csr-evil2': 'control0', 'csr-good1': 'control2', 'csr-srv11': 'control1' },
+    signers: { 'csr-srv11': SERVING },
+    configs: [M.A],
+    problems: ['TooFewNodes?'],
+    repairs: ['oc adm certificate approve csr-good1', 'oc adm certificate approve csr-srv11'],
+  },
+  'a changed file on a node whose kubelet says why it is not ready': {
+    source: 'own',
+    nodes: {
+      'worker-0': {
+        ...both(W.A),
+        ...degraded(REASONS.fileChanged('/etc/cni/x.conf')),
+        notReady: { minutesAgo: 50, status: 'False', message: 'no CNI configuration file' },
+      },
+    },
+    pools: { worker: { ...AA, counts: [1, 0, 0, 1], conditions: [{ type: 'NodeDegraded', minutesAgo: 60 }] } },
+    configs: [W.A],
+    problems: ['DiskDiffers', 'NodeNotReady?', 'PoolDegraded'],
+    repairs: [
+      `on worker-0, put file "/etc/cni/x.conf" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      'repair on node worker-0 what its kubelet reports',
+      '# machineconfig-guard restore --from node/worker-0',
+      '# oc debug node/worker-0 -- chroot /host touch /run/machine-config-daemon-force',
+    ],
+  },
+  'pool worker is deleted, beside a custom pool': {
+    source: 'own: the operator creates it again (syncMachineConfigPools)',
+    nodes: {
+      'master-0': { ...MASTER, ...both(M.A) },
+      'worker-0': { ...both(W.A), ageMinutes: 90_000 },
+      'infra-0': { roles: ['infra', 'worker'], ...both(I.A) },
+    },
+    pools: { master: { ...MA, ageMinutes: 90_000 }, infra: { spec: I.A, status: I.A } },
+    configs: [M.A, I.A, W.A],
+    problems: ['NotInPool?'],
+  },
+  "a node without a network that renews the certificate of its kubelet's server": {
+    source: 'own: that never makes a node not ready',
+    nodes: {
+      'worker-0': {
+        ...both(W.A),
+        notReady: { minutesAgo: 300, status: 'False', message: 'no CNI configuration file' },
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 0, 0], ...OLD } },
+    requests: { 'csr-srv02': 'worker-0' },
+    signers: { 'csr-srv02': SERVING },
+    configs: [W.A, W.B],
+    problems: ['NodeNotReady'],
+    repairs: [
+      'repair on node worker-0 what its kubelet reports',
+      'oc adm certificate approve csr-srv02',
+      `# oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.B}`,
+    ],
+  },
+  'a failed drain without a budget that blocks it': {
+    source: 'own: two budgets of one pod end its eviction with an error, too',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.drain('worker-0')),
+        drainingForMinutes: 90,
+        cordon: byOperator(90),
+      },
+    },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 1] } },
+    obstacles: { drainObstacles: new Map([['worker-0', { budgets: [], endingPods: [] }]]) },
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked'],
+    repairs: [READ_LOG],
+  },
+  'a node without a daemon for days': {
+    source: 'own: its machine-config-daemon has never run',
+    nodes: { 'worker-0': { ageMinutes: 9_000, state: '' } },
+    pools: { worker: { ...AA, counts: [1, 0, 0, 0] } },
+    configs: [W.A],
+    problems: ['NotReported'],
+    repairs: [FIND_DAEMON],
+  },
+};
