@@ -1,9 +1,9 @@
-import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
 import { beforeEach, expect, test } from 'vitest';
 import { type Authority, createAuthority, issueLeaf, parseAuthority } from '../../src/certificates/authority.ts';
 import { findRenewalReason, readValidity } from '../../src/certificates/key-pair.ts';
-import { generateSerial } from '../../src/certificates/sign-certificate.ts';
+import { generateRsaKeys, generateSerial } from '../../src/certificates/sign-certificate.ts';
 import { requestedBits } from '../support/stored-keys.ts';
 
 const now = new Date('2026-11-20T12:00:00.789Z');
@@ -91,7 +91,8 @@ test('a leaf is valid for its names and addresses and no others', async () => {
 
 test('a leaf signs nothing, and names the key of its authority as that does', async () => {
   // The other keys are not those from which the subjectKeyIdentifier was derived.
-  const replaced = replaceKeys(generateKeyPairSync('rsa', { modulusLength: 2048 }));
+  const privateKey = createPrivateKey(other.privateKeyPem);
+  const replaced = replaceKeys({ publicKey: createPublicKey(privateKey), privateKey });
   const leaf = new X509Certificate((await issue([SERVICE], [], replaced)).certificatePem);
   expect(leaf.subject).toBe('CN=machineconfig-guard');
   const der = leaf.raw.toString('hex');
@@ -106,6 +107,17 @@ test('a leaf signs nothing, and names the key of its authority as that does', as
 test('issues no leaf in which node-forge has encoded a name wrongly', async () => {
   const message = 'the certificate just made cannot be verified for ä.example.com, ö.example.com';
   await expect(issue([SERVICE, 'ä.example.com', 'ö.example.com'])).rejects.toThrow(message);
+});
+
+test('generates RSA keys of the requested size, as SPKI and PKCS#8', async () => {
+  const { publicKeyPem, privateKeyPem } = await generateRsaKeys(1_024);
+  expect([publicKeyPem, privateKeyPem].map((pem) => pem.split('\n')[0])).toEqual([
+    '-----BEGIN PUBLIC KEY-----',
+    '-----BEGIN PRIVATE KEY-----',
+  ]);
+  const key = createPrivateKey(privateKeyPem);
+  expect(key.asymmetricKeyDetails?.modulusLength).toBe(1_024);
+  expect(createPublicKey(key).export({ type: 'spki', format: 'pem' })).toBe(publicKeyPem);
 });
 
 test('generates a new serial each time, which as DER is positive and minimal', () => {

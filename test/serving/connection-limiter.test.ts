@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { ConnectionLimiter } from '../../src/serving/connection-limiter.ts';
 import { startTestServer } from './test-server.ts';
 
-const MAX_CONNECTIONS = 20;
+const MAX_CONNECTIONS = 10;
 
 /** Starts a server that answers `/late` when `answer` is called. */
 async function startLimitedServer() {

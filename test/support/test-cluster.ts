@@ -83,7 +83,7 @@ let leaf: ReturnType<TestTls['leaf']> | undefined;
 /** Starts an empty cluster that stops at the end of the test. */
 export async function startTestCluster() {
   const tls = await testTls();
-  // Issued once per test file: it takes up to a second.
+  // Issued once for the files of a worker.
   leaf ??= tls.leaf();
   const cluster = new TestCluster(tls, await leaf);
   await cluster.start();

@@ -7,7 +7,7 @@ import { listen } from '../../src/serving/tls-server.ts';
 
 export type TestTls = Awaited<ReturnType<typeof createTestTls>>;
 
-/** Created once per test file: a key of 3,072 bits takes up to a second. */
+/** Created once for the files of a worker. */
 let tls: Promise<TestTls> | undefined;
 
 export async function testTls() {

@@ -11,7 +11,6 @@ import { type Fault, Faults } from '../support/faults.ts';
 import { handleRequest } from '../support/in-memory-cluster/handle-request.ts';
 import { InMemoryCluster, type KubeObject } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { buildNode, buildPool } from '../support/operator-objects.ts';
-import { generateRsaKeys } from '../support/stored-keys.ts';
 import { createRandom, START, VirtualClock } from './clock.ts';
 import { VirtualNetwork } from './network.ts';
 import { type ReplicaOptions, SECRET, startReplica, type VirtualReplica } from './replica.ts';
@@ -53,9 +52,8 @@ interface StartOptions extends ReplicaOptions {
 
 let authorities: Promise<readonly Authority[]> | undefined;
 
-/** Two that are valid for ten years from the start of each test. Also makes the keys, which needs real time. */
+/** Two that are valid for ten years from the start of each test. */
 async function createAuthorities(): Promise<readonly Authority[]> {
-  for (let count = 0; count < 3; count += 1) await generateRsaKeys(0);
   const options = { days: 3_650, now: new Date(START) };
   return [await createAuthority(options), await createAuthority(options)];
 }

@@ -36,7 +36,7 @@ async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions>
     configs: [MASTER.config, WORKER.config],
     isConfirmed: true,
     acceptContent: false,
-    timeoutMs: 60_000,
+    timeoutMs: 20_000,
     sleep: async (ms) => void vi.advanceTimersByTime(ms),
     ...options,
   });
