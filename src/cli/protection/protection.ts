@@ -82,6 +82,10 @@ const TRUST_ADVICE: Readonly<Record<RegisteredWebhook['installation'], Advice>> 
   rendered: advise('apply the manifests again, which contain the caBundle', RENDER),
 };
 const REINSTALL_ADVICE = advise('apply your overlay again; without one, install the guard again', RENDER);
+const SCALE_ADVICE = advise(
+  'start it; with one node, use --replicas=1',
+  shell`oc scale deployment ${INSTALLED_NAME} -n ${INSTALLED_NAME} --replicas=2`,
+);
 const PODS_ADVICE = advise('look at the pods', shell`oc get pods -n ${INSTALLED_NAME}`);
 /** The guard answers, so it reads the annotation. */
 const BREAK_GLASS = advise(
@@ -139,7 +143,9 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
       advice: UNTESTED_ADVICE,
     };
   }
-  if (isDeniedByFloor) {
+  // The dry run shows only one kind of referrer.
+  const wholeFloor = isDeniedByFloor ? predictFloor(evidence) : undefined;
+  if (isDeniedByFloor && wholeFloor?.effect !== 'allows') {
     const explanation = `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`;
     // Without the guard, the policies are what the administrator has chosen.
     const ofGuard = isGuardAbsent ? null : advice;
@@ -147,9 +153,10 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
   }
   if (guard.effect === 'unknown') return { ...UNKNOWN, explanation: reason, failing: reason, advice };
   if (floor?.effect === 'unknown') return { ...UNKNOWN, explanation: `${reason}, and ${floor.reason}`, advice };
-  const reasons = floor === undefined ? reason : `${reason}; ${floor.reason}`;
+  const lacking = wholeFloor ?? floor;
+  const reasons = lacking === undefined ? reason : `${reason}; ${lacking.reason}`;
   const explanation = `a config in use can be deleted: ${reasons}`;
-  const remedy = isGuardAbsent ? (floor?.advice ?? advice) : advice;
+  const remedy = isGuardAbsent ? (lacking?.advice ?? advice) : advice;
   return { ...UNKNOWN, state: 'EXPOSED', explanation, failing, advice: remedy };
 }
 
@@ -204,7 +211,12 @@ function predictGuard(evidence: Evidence): Finding {
     return toFinding('unknown', reason, advise('ask for the ClusterRole machineconfig-guard-reader'));
   }
   const [webhook] = webhooks;
-  if (webhook === undefined) return toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
+  if (webhook === undefined) {
+    const isRunning = (deployment?.status?.readyReplicas ?? 0) > 0;
+    return isRunning
+      ? toFinding('allows', 'the webhook configuration of the guard does not exist', REINSTALL_ADVICE)
+      : toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
+  }
   if (mode !== null && mode !== 'Enforce')
     return toFinding('allows', `the mode of the guard is ${mode}`, advise('set the mode Enforce', ENFORCE_COMMAND));
   const failure = findCallFailure(evidence);
@@ -259,6 +271,8 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   const isOwn = target.startsWith(`Service ${INSTALLED_NAME}/`);
   if (isOwn && deployment === null)
     return toCallFailure('the Deployment of the guard does not exist', REINSTALL_ADVICE, evidence);
+  if (isOwn && deployment?.spec?.replicas === 0)
+    return toCallFailure('the Deployment of the guard has 0 replicas', SCALE_ADVICE, evidence);
   if (isOwn && deployment && !deployment.status?.readyReplicas)
     return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
   const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};

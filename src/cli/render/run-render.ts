@@ -145,10 +145,14 @@ function adviseNext({ out, image, fromCluster, openshiftVersion }: RenderFlags, 
       ...verify,
     ];
   }
-  const copy = advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
+  // A new cluster must not get the keys of a running one.
+  const copy =
+    fromCluster === true
+      ? []
+      : [advise('for a new cluster, copy the files into openshift/ of the installer, then create the image')];
   if (hasOthers)
-    return [copy, advise('for a running cluster, render into an empty directory, because this one has other files')];
+    return [...copy, advise('for a running cluster, render into an empty directory, because this one has other files')];
   const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
   const apply = advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
-  return [copy, ...(fromCluster === true ? [diff] : []), apply, ...verify];
+  return [...copy, ...(fromCluster === true ? [diff] : []), apply, ...verify];
 }

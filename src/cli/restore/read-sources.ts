@@ -29,6 +29,11 @@ const STDIN = '-';
 const STDIN_ORIGIN = { type: 'stdin', label: 'standard input' } as const;
 const NODE_PREFIX = /^nodes?\//;
 
+/** Whether a source is the disk of a node. */
+export function isOnNode(source: string): boolean {
+  return NODE_PREFIX.test(source);
+}
+
 export interface SourceOptions {
   readonly api: KubeApi;
   readonly snapshot: ClusterSnapshot;
@@ -54,8 +59,12 @@ export async function readSources(from: readonly string[], options: SourceOption
 
 async function readSource(source: string, options: SourceOptions): Promise<readonly RenderedConfig[]> {
   const { snapshot, name, signal } = options;
-  if (NODE_PREFIX.test(source)) return await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options);
+  if (isOnNode(source)) return await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options);
   const stats = await stat(source).catch(() => undefined);
+  if (stats === undefined && snapshot.nodes.some(({ referrer }) => referrer.name === source)) {
+    const advice = advise(`for the node of this name, use --from node/${source}`);
+    throw new CliError(`${formatPath(source)} is no file`, EXIT_CODE.usage, { advice });
+  }
   if (stats?.isDirectory() === true) {
     const names = name === undefined ? listReferencedNames(snapshot) : [name];
     const { configs, problems } = await readRenderedConfigs(source, (config) => names.includes(config), signal);

@@ -29,7 +29,7 @@ import {
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { readSources } from './read-sources.ts';
+import { isOnNode, readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessOk } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
@@ -120,8 +120,10 @@ async function runRestore(
   const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
   const name = givenName && resolveName(givenName, snapshot);
   const onSkip = (problem: string): void => output.printProgress(`skipped: ${problem}`, 0);
+  // A node can lack the config that it no longer needs.
+  const isStarted = name !== undefined && snapshot.configs.has(name) && from?.every(isOnNode) === true;
   const configs =
-    from === undefined
+    from === undefined || isStarted
       ? [findStarted(name, snapshot)]
       : await readSources(from, { api, snapshot, name, isConfirmed, onSkip, signal });
   const { timeout: timeoutMs } = flags;

@@ -117,6 +117,7 @@ test.each([
   ['Internal error occurred: service "machineconfig-guard" not found', '-service-machineconfig-guard-not-found'],
   [STUCK.replace(/"[^"]*"/, '""'), 'machineconfigmachineconfigurationopenshiftio--not-found'],
   ['could not verify whether rendered-a-1 is in use (nodes)', 'could-not-verify-whether--is-in-use-'],
+  ['Internal error occurred: failed calling webhook "guard.machineconfig-guard.io": EOF', 'failed-calling-webhook-'],
 ])('prints for %j the section with the longest quote', async (message, anchor) => {
   expect(await explain(message)).toBe(await explain(`troubleshooting/${anchor}`));
 });
@@ -142,6 +143,7 @@ test.each([
   ['DiskDifers', '; the nearest: DiskDiffers; read the first: '],
   ['operate/nowhere', '; the nearest: operate'],
   ['etcd', '; the nearest: '],
+  ['hold', '; the nearest: operate/hold-what-may-be-booting'],
   [' ', '; list all topics: '],
 ])('for %s, names the nearest topics', async (topic, sentence) => {
   expect(await runProgram(['explain', topic])).toEqual(usageError(sentence));

@@ -68,6 +68,8 @@ test('keeps the authority of the cluster, or creates one, and fits the version o
   );
   expect(diff).toBeGreaterThan(0);
   expect(apply).toBeGreaterThan(Number(diff));
+  // Another cluster must not get these keys.
+  expect(stdout).not.toContain('for a new cluster');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('failurePolicy is Ignore') });
   const secret = readFileSync(path.join(out, '99_machineconfig-guard-40-secret.yaml'), 'utf8');
   expect(secret).toContain(SECRET.data['ca.crt']);

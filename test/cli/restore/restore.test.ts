@@ -110,6 +110,7 @@ test('continues a restore that has created its config, by its name alone or the 
   expect((await run('restore', NEW)).stdout).toBe(
     `${NEW} (from the API)\n  exists. Nothing to do.\n\nNothing to restore.\n`,
   );
+  expect((await run('restore', NEW, '--from', 'node/worker-0')).stdout).toContain('exists. Nothing to do.');
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
   createConfig(cluster, GONE);
   const metadata = { annotations: { 'machineconfig-guard.io/paused-for-restore': GONE } };
@@ -120,8 +121,10 @@ test('continues a restore that has created its config, by its name alone or the 
   expect(cluster.get('machineconfigpools', 'worker')?.spec).toMatchObject({ paused: false });
 });
 
-test('names the cluster in the advice', async () => {
+test('names the cluster in the advice, and the prefix of a node', async () => {
   const { run, kubeconfig } = await startHealthyCluster();
+  const unprefixed = 'worker-0 is no file; for the node of this name, use --from node/worker-0\n';
+  expect(await run('restore', '--from', 'worker-0')).toEqual(usageError(unprefixed));
   const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
   const advice = `list the nodes: oc --kubeconfig ${kubeconfig} --context in-memory get nodes`;
   expect(stderr).toBe(`machineconfig-guard: node oc-1 does not exist, or the operator does not manage it; ${advice}\n`);
