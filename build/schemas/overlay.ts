@@ -6,8 +6,8 @@ import type { Json } from './convert-schema.ts';
 interface Addition {
   /** As `group Kind`, `group *`, or the beginning of the name of a version of Ignition. */
   readonly kinds: readonly string[];
-  /** The path of the schema that it adds to, with [], {} and {key}. */
-  readonly at: string;
+  /** The path of the schema that it adds to, with [], {} and {key}, or several. */
+  readonly at: string | readonly string[];
   readonly must?: string;
   readonly cel?: string;
   /** An expression in CEL for the reason of a violation. */
@@ -34,7 +34,8 @@ const PODS: Readonly<Record<string, string>> = {
   'batch CronJob': 'spec.jobTemplate.spec.template.spec',
 };
 const STEP = /\[\]|\{key\}|\{\}|[^.[\]{}]+/g;
-const used = new Set<Addition>();
+/** The additions and the paths that some schema has. */
+const used = new Set<Addition | string>();
 
 /** The schema of a kind with what overlay.yaml adds to it. */
 export function addOverlay(named: Named, schema: Json): Json {
@@ -55,9 +56,11 @@ export function addOverlay(named: Named, schema: Json): Json {
   let result = schema;
   for (const addition of ADDITIONS.filter(({ kinds }) => kinds.some(matches))) {
     const start = addition.kinds.includes('pods') ? `${PODS[type]}.` : '';
-    const changed = addAt(result, `${start}${addition.at}`.match(STEP) ?? [], addition);
-    if (changed !== undefined) used.add(addition);
-    result = changed ?? result;
+    for (const path of [addition.at].flat()) {
+      const changed = addAt(result, `${start}${path}`.match(STEP) ?? [], addition);
+      if (changed !== undefined) used.add(addition).add(path);
+      result = changed ?? result;
+    }
   }
   return result;
 }
@@ -65,9 +68,11 @@ export function addOverlay(named: Named, schema: Json): Json {
 /** @throws Error if an addition belongs to no schema, such as with a wrong path, or has a key without a value */
 export function checkOverlay(): void {
   for (const addition of ADDITIONS) {
+    const { kinds, at } = addition;
     // A comma in a text without quotes makes one.
-    if (Object.values(addition).includes(null)) throw new Error(`overlay.yaml: a null at ${addition.at}`);
-    if (!used.has(addition)) throw new Error(`overlay.yaml: no schema for ${addition.kinds.join()} ${addition.at}`);
+    if (Object.values(addition).includes(null)) throw new Error(`overlay.yaml: a null at ${String(at)}`);
+    const isUsed = used.has(addition) && [at].flat().every((path) => used.has(path));
+    if (!isUsed) throw new Error(`overlay.yaml: no schema for ${kinds.join()} ${String(at)}`);
   }
 }
 

@@ -40,7 +40,6 @@ const EMPTY: Readonly<Record<string, unknown>> = {
   object: {},
   string: '',
 };
-const INT32 = 2 ** 31;
 /** Longer ones do not help a reader. */
 const MAX_PATTERN = 60;
 
@@ -101,8 +100,10 @@ function prepare(
   const [must = '', test] = FORMATS[format] ?? [];
   const isWrong = typeof value === 'string' && test && !(test instanceof RegExp ? test.test(value) : test(value));
   if (isWrong && (value !== '' || format === 'quantity')) problems.push({ type: 'value', path, must, value });
-  const isTooLarge = format === 'int32' && typeof value === 'number' && (value >= INT32 || value < -INT32);
-  if (isTooLarge && type === 'integer') problems.push({ type: 'value', path, must: 'be a number of 32 bits', value });
+  const bits = format === 'int32' ? 32 : 64;
+  const isTooLarge = typeof value === 'number' && (value >= 2 ** (bits - 1) || value < -(2 ** (bits - 1)));
+  if (isTooLarge && [type].flat().includes('integer'))
+    problems.push({ type: 'value', path, must: `be a number of ${bits} bits`, value });
   return value;
 }
 
