@@ -4,7 +4,7 @@ import type { Json } from './convert-schema.ts';
 
 /** One entry of overlay.yaml. */
 interface Addition {
-  /** As `group Kind`, `group *`, or the beginning of the name of a version of Ignition. */
+  /** As `group Kind`, `group *`, `type group.version.Type`, or the beginning of the name of a version of Ignition. */
   readonly kinds: readonly string[];
   /** The path of the schema that it adds to, with [], {} and {key}, or several. */
   readonly at: string | readonly string[];
@@ -27,6 +27,8 @@ const ADDITIONS = parse(readFileSync(new URL('overlay.yaml', import.meta.url), '
 /** The specs of pods, which `pods` stands for, by their kinds. */
 const PODS: Readonly<Record<string, string>> = {
   ' Pod': 'spec',
+  ' PodTemplate': 'template.spec',
+  ' ReplicationController': 'spec.template.spec',
   'apps DaemonSet': 'spec.template.spec',
   'apps Deployment': 'spec.template.spec',
   'apps ReplicaSet': 'spec.template.spec',
@@ -53,9 +55,18 @@ export function addOverlay(named: Named, schema: Json): Json {
       (pattern.endsWith(' *') && type.startsWith(pattern.slice(0, -1)))
     );
   };
+  return addAll(schema, matches, PODS[type]);
+}
+
+/** The schema of a type of Kubernetes in Go, such as `io.k8s.api.core.v1.Container`, with what overlay.yaml adds. */
+export function addTypeOverlay(name: string, schema: Json): Json {
+  return addAll(schema, (pattern) => pattern.startsWith('type ') && name.endsWith(pattern.replace('type ', '.')));
+}
+
+function addAll(schema: Json, matches: (pattern: string) => boolean, pod?: string): Json {
   let result = schema;
   for (const addition of ADDITIONS.filter(({ kinds }) => kinds.some(matches))) {
-    const start = addition.kinds.includes('pods') ? `${PODS[type]}.` : '';
+    const start = addition.kinds.includes('pods') ? `${pod}.` : '';
     for (const path of [addition.at].flat()) {
       const changed = addAt(result, `${start}${path}`.match(STEP) ?? [], addition);
       if (changed !== undefined) used.add(addition).add(path);
