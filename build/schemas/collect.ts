@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { convertSchema, type Json, resolvePointer } from './convert-schema.ts';
 import { downloadModule, runGo } from './go-modules.ts';
-import { addOverlay, checkOverlay } from './overlay.ts';
+import { addOverlay, addTypeOverlay, checkOverlay } from './overlay.ts';
 import {
   AGGREGATED,
   API,
@@ -197,6 +197,8 @@ function listBuiltIn({ definitions, paths }: Swagger, release: ReleaseSources): 
     if (type === undefined || reference === undefined || NOT_AN_OBJECT.test(type.kind)) return [];
     const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`;
     if (!SERVED_VERSION.test(apiVersion)) return [];
+    // The API server does not check the pods of a StatefulSet.
+    const addToType = type.kind === 'StatefulSet' ? {} : { addToType: addTypeOverlay };
     return [
       {
         apiVersion,
@@ -204,7 +206,7 @@ function listBuiltIn({ definitions, paths }: Swagger, release: ReleaseSources): 
         scope: path.includes('{namespace}') ? 'Namespaced' : 'Cluster',
         isGo: true,
         source: `${KUBERNETES}@${release.kubernetes} api/openapi-spec/swagger.json`,
-        schema: convertSchema(definitions[reference] ?? {}, { definitions, isGo: true }),
+        schema: convertSchema(definitions[reference] ?? {}, { definitions, isGo: true, ...addToType }),
       },
     ];
   });

@@ -9,6 +9,8 @@ interface Context {
   readonly isGo?: boolean;
   /** Whether all objects keep unknown fields. */
   readonly isOpen?: boolean;
+  /** Adds what the overlay says about a type in Go. */
+  readonly addToType?: (name: string, schema: Json) => Json;
   /** The references that are being converted. */
   readonly open?: readonly string[];
 }
@@ -56,6 +58,8 @@ const GO_KEYS = new Set(['additionalProperties', 'format', 'items', 'properties'
 const FORMATS = new Set(
   'byte cidr date-time duration go-duration hostname int32 int64 ip ipv4 ipv6 quantity uri'.split(' '),
 );
+/** How deep the schema in a CustomResourceDefinition is checked. */
+const MAX_NESTED = 3;
 const CLASSES: Readonly<Record<string, string>> = {
   '[:cntrl:]': '\\x00-\\x1F\\x7F',
   '[:punct:]': '!-\\/:-@\\[-`{-~',
@@ -100,12 +104,14 @@ function mergeSchemas(parts: readonly Json[]): unknown {
 function convertReference(reference: string, context: Context): unknown {
   const { definitions = {}, resolve, open = [] } = context;
   // Only schemas of schemas contain themselves.
-  if (open.includes(reference)) return {};
+  if (open.filter((each) => each === reference).length > MAX_NESTED) return {};
   const inner = { ...context, open: [...open, reference] };
   if (resolve !== undefined) return convertSchema(resolve(reference), inner);
   const name = reference.split('/').at(-1) ?? '';
   const special = Object.entries(SPECIAL).find(([ending]) => name.endsWith(`.${ending}`));
-  return special?.[1] ?? convertSchema(definitions[name] ?? {}, inner);
+  if (special !== undefined) return special[1];
+  const converted = convertSchema(definitions[name] ?? {}, inner) as Json;
+  return context.addToType?.(name, converted) ?? converted;
 }
 
 function convertValue(key: string, value: unknown, context: Context): unknown {

@@ -4,10 +4,10 @@ import type { Json } from './convert-schema.ts';
 
 /** One entry of overlay.yaml. */
 interface Addition {
-  /** As `group Kind`, `group *`, or the beginning of the name of a version of Ignition. */
+  /** As `group Kind`, `group *`, `type group.version.Type`, or the beginning of the name of a version of Ignition. */
   readonly kinds: readonly string[];
-  /** The path of the schema that it adds to, with [], {} and {key}. */
-  readonly at: string;
+  /** The path of the schema that it adds to, with [], {} and {key}, or several. */
+  readonly at: string | readonly string[];
   readonly must?: string;
   readonly cel?: string;
   /** An expression in CEL for the reason of a violation. */
@@ -27,6 +27,8 @@ const ADDITIONS = parse(readFileSync(new URL('overlay.yaml', import.meta.url), '
 /** The specs of pods, which `pods` stands for, by their kinds. */
 const PODS: Readonly<Record<string, string>> = {
   ' Pod': 'spec',
+  ' PodTemplate': 'template.spec',
+  ' ReplicationController': 'spec.template.spec',
   'apps DaemonSet': 'spec.template.spec',
   'apps Deployment': 'spec.template.spec',
   'apps ReplicaSet': 'spec.template.spec',
@@ -34,7 +36,8 @@ const PODS: Readonly<Record<string, string>> = {
   'batch CronJob': 'spec.jobTemplate.spec.template.spec',
 };
 const STEP = /\[\]|\{key\}|\{\}|[^.[\]{}]+/g;
-const used = new Set<Addition>();
+/** The additions and the paths that some schema has. */
+const used = new Set<Addition | string>();
 
 /** The schema of a kind with what overlay.yaml adds to it. */
 export function addOverlay(named: Named, schema: Json): Json {
@@ -52,12 +55,23 @@ export function addOverlay(named: Named, schema: Json): Json {
       (pattern.endsWith(' *') && type.startsWith(pattern.slice(0, -1)))
     );
   };
+  return addAll(schema, matches, PODS[type]);
+}
+
+/** The schema of a type of Kubernetes in Go, such as `io.k8s.api.core.v1.Container`, with what overlay.yaml adds. */
+export function addTypeOverlay(name: string, schema: Json): Json {
+  return addAll(schema, (pattern) => pattern.startsWith('type ') && name.endsWith(pattern.replace('type ', '.')));
+}
+
+function addAll(schema: Json, matches: (pattern: string) => boolean, pod?: string): Json {
   let result = schema;
   for (const addition of ADDITIONS.filter(({ kinds }) => kinds.some(matches))) {
-    const start = addition.kinds.includes('pods') ? `${PODS[type]}.` : '';
-    const changed = addAt(result, `${start}${addition.at}`.match(STEP) ?? [], addition);
-    if (changed !== undefined) used.add(addition);
-    result = changed ?? result;
+    const start = addition.kinds.includes('pods') ? `${pod}.` : '';
+    for (const path of [addition.at].flat()) {
+      const changed = addAt(result, `${start}${path}`.match(STEP) ?? [], addition);
+      if (changed !== undefined) used.add(addition).add(path);
+      result = changed ?? result;
+    }
   }
   return result;
 }
@@ -65,9 +79,11 @@ export function addOverlay(named: Named, schema: Json): Json {
 /** @throws Error if an addition belongs to no schema, such as with a wrong path, or has a key without a value */
 export function checkOverlay(): void {
   for (const addition of ADDITIONS) {
+    const { kinds, at } = addition;
     // A comma in a text without quotes makes one.
-    if (Object.values(addition).includes(null)) throw new Error(`overlay.yaml: a null at ${addition.at}`);
-    if (!used.has(addition)) throw new Error(`overlay.yaml: no schema for ${addition.kinds.join()} ${addition.at}`);
+    if (Object.values(addition).includes(null)) throw new Error(`overlay.yaml: a null at ${String(at)}`);
+    const isUsed = used.has(addition) && [at].flat().every((path) => used.has(path));
+    if (!isUsed) throw new Error(`overlay.yaml: no schema for ${kinds.join()} ${String(at)}`);
   }
 }
 

@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
+import path from 'node:path';
 import { Environment, Optional } from '@marcbachmann/cel-js';
-import { findDataUrlFault } from './data-url.ts';
+import { findUnitFault } from './unit-fault.ts';
+import { findUrlFault } from './url-fault.ts';
 import { isCidr, parseQuantity, SUBDOMAIN } from './formats.ts';
 import type { Schema } from './schemas.ts';
 
@@ -66,6 +68,15 @@ function convertCollection(value: object, { items = {}, properties = {}, additio
   );
 }
 
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */
 function createEnvironment(): Environment {
   const environment = new Environment({
@@ -77,7 +88,10 @@ function createEnvironment(): Environment {
   environment.registerConstant('format', 'NamedFormats', new NamedFormats());
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
-  add('findDataUrlFault(string): string', findDataUrlFault);
+  add('isJson(string): bool', isJson);
+  add('findUnitFault(string): string', findUnitFault);
+  add('findUrlFault(string, string): string', findUrlFault);
+  add('resolvePath(string, string): string', (...names: string[]) => path.posix.resolve(...names));
   add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
   add('isURL(string): bool', (text: string) => URL.canParse(text));
   add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));

@@ -118,7 +118,8 @@ async function findFaults(firstError: string, files: Files, render: RenderFiles)
 
 /**
  * What the cluster gets: of each file the first document, unless the installer splits it. An object is created once,
- * one with items or without a name never, and the operator replaces configs with its names.
+ * one with items or without a name or with that of a pool of the operator never, and the operator replaces configs with
+ * its names.
  */
 function listCreatedObjects(
   { manifests, listOfType, splitsFiles }: ManifestSet,
@@ -128,7 +129,10 @@ function listCreatedObjects(
   const isReplaced = ({ type, name }: ManifestObject): boolean =>
     type === MACHINE_CONFIG &&
     sources.filter((source) => source === name).length > configs.filter((config) => config.name === name).length;
-  const ids = new Set<string>();
+  // The operator creates its pools before.
+  const ids = new Set(
+    ['master', 'worker'].map((name) => `machineconfiguration.openshift.io/v1/MachineConfigPool//${name}`),
+  );
   const candidates = manifests.flatMap(({ objects, inCluster: { value } }) => {
     if (splitsFiles === true) return objects;
     return isRecord(value) && value['items'] === undefined ? objects.slice(0, 1) : [];

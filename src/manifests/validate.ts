@@ -40,7 +40,8 @@ const EMPTY: Readonly<Record<string, unknown>> = {
   object: {},
   string: '',
 };
-const INT32 = 2 ** 31;
+/** Of others, an empty text is like no value. */
+const NEVER_EMPTY: ReadonlySet<string> = new Set(['go-duration', 'quantity']);
 /** Longer ones do not help a reader. */
 const MAX_PATTERN = 60;
 
@@ -100,9 +101,11 @@ function prepare(
   if (isRecord(value)) return prepareMapping(value, schema, path, problems, options);
   const [must = '', test] = FORMATS[format] ?? [];
   const isWrong = typeof value === 'string' && test && !(test instanceof RegExp ? test.test(value) : test(value));
-  if (isWrong && (value !== '' || format === 'quantity')) problems.push({ type: 'value', path, must, value });
-  const isTooLarge = format === 'int32' && typeof value === 'number' && (value >= INT32 || value < -INT32);
-  if (isTooLarge && type === 'integer') problems.push({ type: 'value', path, must: 'be a number of 32 bits', value });
+  if (isWrong && (value !== '' || NEVER_EMPTY.has(format))) problems.push({ type: 'value', path, must, value });
+  const bits = format === 'int32' ? 32 : 64;
+  const isTooLarge = typeof value === 'number' && (value >= 2 ** (bits - 1) || value < -(2 ** (bits - 1)));
+  if (isTooLarge && [type].flat().includes('integer'))
+    problems.push({ type: 'value', path, must: `be a number of ${bits} bits`, value });
   return value;
 }
 
@@ -130,6 +133,9 @@ function prepareMapping(
     const known =
       findProperty(properties, name) ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
     if (known === undefined && isOpen) prepared[name] = value[key];
+    // Go parses a null as an empty duration.
+    else if (known?.format === 'go-duration' && value[key] === null)
+      prepare('', known, [...path, key], problems, options);
     else if (known === undefined) problems.push({ type: 'unknown', path: [...path, key], must: '' });
     else if (value[key] !== null || (!options.isGo && [known.type].flat().includes('null')))
       prepared[name] = prepare(value[key], known, [...path, key], problems, options);

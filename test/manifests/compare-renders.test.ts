@@ -105,6 +105,13 @@ test('is fine if both sides render the same, and leaves no files', async () => {
   expect(runs[0]).toMatch(new RegExp(`^bootstrap ${flags.join(' ')}/templates 0\\.0\\.0$`));
 });
 
+const WORKER_POOL = {
+  apiVersion: `${MCO}/v1`,
+  kind: 'MachineConfigPool',
+  metadata: { name: 'worker', labels: { [ROLE]: 'worker', lab: 'karg-a' } },
+  spec: { machineConfigSelector: { matchLabels: { [ROLE]: 'worker' } } },
+};
+
 const [A, B] = ['99-a', '99-b'].map((name) => createConfig(name, 'worker', name.replace('99', 'karg'))) as [
   string,
   string,
@@ -114,6 +121,7 @@ test.each([
   ['the first document of a file', { 'a.yaml': `${A}---\n${B}` }, 'karg-b'],
   ['no object with items', { 'a.yaml': `${A}items: null\n` }, 'karg-a'],
   ['the first of two objects', { 'a.yaml': A, 'b.yaml': createConfig('99-a', 'worker', 'karg-b') }, 'karg-b'],
+  ['no pool with the name of one of the operator', { 'a.yaml': stringify(WORKER_POOL) }, 'karg-a'],
   [
     'no config with the name of one of the operator',
     { 'a.yaml': createConfig('00-worker', 'worker', 'karg-a') },

@@ -96,7 +96,9 @@ func describe(kind reflect.Type) schema {
 		return schema{"type": "number"}
 	case reflect.Int, reflect.Int64:
 		return schema{"type": "integer", "format": "int64"}
-	case reflect.Int32, reflect.Uint32:
+	case reflect.Uint32:
+		return schema{"type": "integer", "format": "int64"}
+	case reflect.Int32:
 		return schema{"type": "integer", "format": "int32"}
 	case reflect.Slice:
 		if kind.Elem().Kind() == reflect.Uint8 {

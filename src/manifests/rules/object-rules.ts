@@ -22,6 +22,7 @@ const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
 const FREE_TEXT = /^(?:data|stringData|annotations|containerFile|passwordHash)$/;
 const CONFIG_GROUP = 'config.openshift.io';
 const MIRROR_SETS = [`${CONFIG_GROUP} ImageDigestMirrorSet`, `${CONFIG_GROUP} ImageTagMirrorSet`];
+const SOURCE_POLICIES = [...MIRROR_SETS, 'operator.openshift.io ImageContentSourcePolicy'];
 /** Of the group, the kinds of which any object counts. */
 const NOT_SINGLETONS =
   /^(?:Cluster(?:ImagePolicy|Operator|Version)|Image(?:ContentPolicy|DigestMirrorSet|Policy|TagMirrorSet)|Backup)$/;
@@ -153,7 +154,7 @@ export const OBJECT_RULES = {
     advice: 'write version v1',
   },
   ConflictingMirrors: {
-    kinds: MIRROR_SETS,
+    kinds: SOURCE_POLICIES,
     severity: 'error',
     find: findConflictingMirrors,
     message: (detail) => `${detail} has another mirrorSourcePolicy elsewhere: the bootstrap host fails`,
@@ -226,16 +227,19 @@ function findDuplicate(object: ManifestObject, { byId }: ManifestSet): Findings 
 }
 
 function findConflictingMirrors({ spec, document }: ManifestObject, set: ManifestSet): Findings {
-  const all = MIRROR_SETS.flatMap((type) => set.listOfType(type)).flatMap((each) => listMirrors(each.spec));
+  const all = SOURCE_POLICIES.flatMap((type) => set.listOfType(type)).flatMap((each) => listMirrors(each.spec));
   return listMirrors(spec).flatMap((mirror) => {
-    const { source, mirrorSourcePolicy: policy } = mirror;
-    const others = all.filter((other) => other['source'] === source && other['mirrorSourcePolicy']);
-    const isConflicting = policy && others.some(({ mirrorSourcePolicy }) => mirrorSourcePolicy !== policy);
+    const { source } = mirror;
+    const isConflicting = all.some((other) => other['source'] === source && getPolicy(other) !== getPolicy(mirror));
     return isConflicting ? [{ detail: String(source), line: document.findLine(mirror, 'source') }] : [];
   });
 }
 
-function listMirrors({ imageDigestMirrors, imageTagMirrors }: Json): readonly Json[] {
-  const lists = [imageDigestMirrors, imageTagMirrors].filter((list) => Array.isArray(list));
+function getPolicy({ mirrorSourcePolicy: policy }: Json): unknown {
+  return policy || 'AllowContactingSource';
+}
+
+function listMirrors({ imageDigestMirrors, imageTagMirrors, repositoryDigestMirrors }: Json): readonly Json[] {
+  const lists = [imageDigestMirrors, imageTagMirrors, repositoryDigestMirrors].filter((list) => Array.isArray(list));
   return lists.flat().filter(isRecord);
 }

@@ -43,7 +43,7 @@ export const OPERATOR_RULES = {
   },
   RenderedName: {
     kinds: [MACHINE_CONFIG],
-    severity: ifSelected,
+    severity: 'warning',
     find: ({ name, annotations }) => RENDERED.test(name) && !annotations[GENERATED],
     message: 'only the operator creates rendered configs, and this one is a source like others',
     advice: 'delete it',
