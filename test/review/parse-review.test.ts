@@ -72,18 +72,19 @@ test.each([
   },
 );
 
-test.each(['', 'x', '\n'])(
-  'keeps 256 characters of a long reason of %j, and no more of the body than it needs',
-  (character) => {
+test('keeps 256 characters of a long reason, and no more of the body than it needs', () => {
+  const characters = ['x', '\n'];
+  const bodies = characters.map((character) => {
     const long = character.repeat(2 ** 18);
     const oldObject = { metadata: { name: NAME, annotations: { [ALLOW_DELETION_ANNOTATION]: long } } };
-    const body = Buffer.from(JSON.stringify(reviewBody({ oldObject, userInfo: { username: long } })));
-    const before = measureHeap();
-    const reviews = Array.from({ length: 50 }, () => parseReview(body));
-    expect(measureHeap() - before).toBeLessThan(5 * 2 ** 20);
-    expect(reviews[49]?.config?.allowDeletion).toBe(character.repeat(256));
-  },
-);
+    return Buffer.from(JSON.stringify(reviewBody({ oldObject, userInfo: { username: long } })));
+  });
+  const before = measureHeap();
+  const reviews = bodies.map((body) => Array.from({ length: 50 }, () => parseReview(body)));
+  expect(measureHeap() - before).toBeLessThan(5 * 2 ** 20);
+  const reasons = reviews.map((same) => same[49]?.config?.allowDeletion);
+  expect(reasons).toEqual(characters.map((character) => character.repeat(256)));
+});
 
 test('rejects a review that is cut short anywhere, and finds its uid if that is complete', () => {
   for (let length = 1; length < GOOD.length; length += 1) {
