@@ -6,6 +6,9 @@ export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
 export const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
 
+/** The only match condition of the manifests. */
+export const MATCH_CONDITION = 'oldObject.metadata.name.startsWith("rendered-")';
+
 /** The policy floor, keyed by the kind that each checks (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
   Node: 'nodes.machineconfig-guard.io',

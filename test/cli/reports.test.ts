@@ -65,7 +65,11 @@ async function startBrokenCluster(): Promise<InspectedCluster & { readonly file:
 
   register(cluster, await stubWebhook(() => ({ allowed: true })));
   const labels = { 'render.machineconfig-guard.io/profile': 'fail-closed' };
-  cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { labels } });
+  const { webhooks } = cluster.get('validatingwebhookconfigurations', INSTALLED_NAME) as unknown as {
+    readonly webhooks: readonly object[];
+  };
+  const selected = webhooks.map((webhook) => ({ ...webhook, objectSelector: { matchLabels: { a: 'b' } } }));
+  cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { labels }, webhooks: selected });
   const conditions = [{ type: 'CertificatesValid', status: 'True', reason: 'Valid', message: 'until 2027' }];
   const lastDenial = { time: '2026-11-23T07:00:00Z', name: OLD, user: 'alice' };
   const status = { version: '0.1.0', conditions, lastDenial, protectedConfigs: 2, danglingCount: 1 };

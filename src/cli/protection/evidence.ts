@@ -1,4 +1,4 @@
-import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
+import type { V1ValidatingWebhook, V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { orForbidden, readObject, type StoredList } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Mode, parseSettings } from '../../api/settings.ts';
@@ -6,13 +6,17 @@ import {
   ADMISSION_POLICIES,
   findInjector,
   type Injector,
+  MATCH_CONDITION,
   POLICY_BINDINGS_PATH,
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
 import { formatFlagLabels } from '../../install/profiles.ts';
+import { MAX_NAME_LENGTH } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
@@ -41,6 +45,8 @@ export interface RegisteredWebhook {
   readonly target: string;
   /** Of `render`, as its labels record them. Absent for other manifests. */
   readonly flags: string | undefined;
+  /** What lets deletions pass that the manifests do not, such as `an objectSelector`. Absent if nothing does. */
+  readonly alteration: string | undefined;
 }
 
 /** A binding of the policy floor. Part of the JSON of `verify` and `status`. */
@@ -99,7 +105,7 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
   return (list?.items ?? []).flatMap((stored) =>
     (stored.webhooks ?? [])
       .filter(({ name }) => name === WEBHOOK_NAME)
-      .map(({ failurePolicy, clientConfig: { caBundle = '', url = '', service } }) => ({
+      .map(({ failurePolicy, clientConfig: { caBundle = '', url = '', service }, ...webhook }) => ({
         configuration: stored.metadata?.name ?? '',
         // The API server sets its default.
         failurePolicy: String(failurePolicy),
@@ -107,8 +113,30 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
         installation: findInjector(stored) ?? 'rendered',
         target: service ? `Service ${service.namespace}/${service.name}:${service.port ?? 443}` : url,
         flags: formatFlagLabels(stored.metadata?.labels) || undefined,
+        alteration: findAlteration(webhook),
       })),
   );
+}
+
+/** A namespaceSelector never skips a MachineConfig, which has no namespace. `oc apply` keeps what others have added. */
+function findAlteration({
+  objectSelector = {},
+  matchConditions = [],
+  rules,
+}: Partial<V1ValidatingWebhook>): string | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = objectSelector;
+  if (Object.keys(matchLabels).length + matchExpressions.length > 0) return 'an objectSelector';
+  const condition = matchConditions.find(({ expression }) => expression !== MATCH_CONDITION);
+  if (condition !== undefined) return `the match condition "${toPrintableLine(condition.name, MAX_NAME_LENGTH)}"`;
+  const isCalled = rules?.some(
+    ({ apiGroups, operations, resources }) =>
+      includes(apiGroups, MCO_GROUP) && includes(operations, 'DELETE') && includes(resources, 'machineconfigs'),
+  );
+  return isCalled === false ? 'no rule for the deletion of MachineConfigs' : undefined;
+}
+
+function includes(values: readonly string[] | undefined, value: string): boolean {
+  return values?.includes(value) === true || values?.includes('*') === true;
 }
 
 /** Empty also if the cluster does not serve policies. */

@@ -59,7 +59,8 @@ const POLICY_ADVICE = advise(
   shell`oc get validatingadmissionpolicies -o yaml`,
 );
 /** A policy answers before the API server calls the guard. */
-export const GUARD_UNTESTED = 'the guard was not tested, because a policy answers first, and no config is unused';
+export const GUARD_UNTESTED =
+  'the guard was not tested, because a policy answers first, and no unused config lacks an override';
 const UNTESTED_ADVICE = advise(
   'verify again when a config is unused, such as after the next roll-out; until then, look at the pods',
   shell`oc get pods -n ${INSTALLED_NAME}`,
@@ -97,6 +98,11 @@ const CLOCK_TOLERANCE_MS = 60_000;
 /** The answers of a guard that has listed the references. */
 const DECISIONS = new Set<string | undefined>(['MCG_IN_USE', 'MCG_HELD']);
 const FLOOR_POLICIES = new Set<string | undefined>(Object.values(ADMISSION_POLICIES));
+const OPEN_LIMITS = 'The guard fails open, so while no pod is ready, nothing protects';
+const OVERRIDE_ADVICE = advise(
+  'see which, and remove the annotation if it has done its work',
+  shell`machineconfig-guard check`,
+);
 const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
 
 export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {
@@ -105,6 +111,19 @@ export function isComplete({ protected: isProtected, failing }: Pick<Protection,
 
 /** Derives the state from everything that is known. A dry run counts more than the objects of the cluster. */
 export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protection {
+  const protection = derive(evidence, dryRun);
+  const { status, message = '' } = findCondition(evidence.guard, 'OverridesUnused') ?? {};
+  if (!protection.protected || status !== 'False') return protection;
+  const { explanation, failing, advice } = protection;
+  return {
+    ...protection,
+    explanation: `${explanation}. But some configs are ${message}`,
+    failing: failing ?? `some configs are ${message}`,
+    advice: advice ?? OVERRIDE_ADVICE,
+  };
+}
+
+function derive(evidence: Evidence, dryRun: DryRun | undefined): Protection {
   const guard = dryRun === undefined ? predictGuard(evidence) : findGuard(evidence, dryRun);
   const floor = dryRun === undefined ? predictFloor(evidence) : findFloor(evidence, dryRun);
   const { reason, advice } = guard;
@@ -129,7 +148,11 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
   if (guard.effect === 'denies') {
     // A policy answers before the API server calls the guard.
     const isFirst = isDeniedByFloor && policy !== undefined;
-    if (!isFirst) return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'guard', explanation: reason };
+    if (!isFirst) {
+      const isOpen = evidence.webhooks?.every(({ failurePolicy }) => failurePolicy === 'Ignore') === true;
+      const explanation = isOpen && predictFloor(evidence)?.effect !== 'denies' ? `${reason}. ${OPEN_LIMITS}` : reason;
+      return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'guard', explanation };
+    }
     const ofFloor = { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'floor' } as const;
     const explanation = `${floor.reason}, before the API server calls the guard`;
     if (isGuardTested(evidence, dryRun)) return { ...ofFloor, explanation };
@@ -174,6 +197,7 @@ function findGuard(evidence: Evidence, { answer, unused }: DryRun): Finding {
   // The guard can deny a config in use from its index while it denies all others.
   const blockage = findBlockage(answer, evidence) ?? (unused && findBlockage(unused, evidence));
   if (blockage !== undefined) return blockage;
+  if (evidence.webhooks?.some(({ alteration }) => alteration !== undefined) === true) return predicted;
   if (parseAnswer(answer).webhook === WEBHOOK_NAME)
     return toFinding('denies', 'the guard denies the deletion of a config in use');
   if (answer.status >= 400 || predicted.effect === 'allows') return predicted;
@@ -219,6 +243,12 @@ function predictGuard(evidence: Evidence): Finding {
   }
   if (mode !== null && mode !== 'Enforce')
     return toFinding('allows', `the mode of the guard is ${mode}`, advise('set the mode Enforce', ENFORCE_COMMAND));
+  const { alteration } = webhooks.find((each) => each.alteration !== undefined) ?? {};
+  if (alteration !== undefined) {
+    const removal = shell`oc delete validatingwebhookconfiguration ${webhook.configuration}`;
+    const advice = advise('delete the webhook configuration, and apply the manifests again', removal);
+    return toFinding('allows', `the webhook configuration was changed: it has ${alteration}`, advice);
+  }
   const failure = findCallFailure(evidence);
   if (failure !== undefined && webhook.failurePolicy === 'Ignore')
     return toFinding('allows', `${failure.reason}, and its failurePolicy is Ignore`, failure.advice);

@@ -7,6 +7,7 @@ export const WEBHOOK: RegisteredWebhook = {
   installation: 'rendered',
   target: 'Service machineconfig-guard/machineconfig-guard:443',
   flags: undefined,
+  alteration: undefined,
 };
 
 export const GUARDED: Evidence = {

@@ -69,6 +69,38 @@ test('shows each webhook and policy, and <unknown> if the user may not read them
   expect((await run('verify')).stdout).toMatch(/^webhook {3}<unknown>\npolicies {2}<unknown>\n/);
 });
 
+const RULE = {
+  apiGroups: ['machineconfiguration.openshift.io'],
+  operations: ['DELETE'],
+  resources: ['machineconfigs'],
+};
+
+test.each([
+  [{ objectSelector: { matchLabels: { a: 'b' } } }, 'an objectSelector'],
+  [{ objectSelector: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } }, 'an objectSelector'],
+  [{ matchConditions: [{ name: 'mine', expression: 'false' }] }, 'the match condition "mine"'],
+  [{ rules: [{ ...RULE, operations: ['CREATE'] }] }, 'no rule for the deletion of MachineConfigs'],
+  [{ rules: [{ ...RULE, apiGroups: ['*'], resources: ['*'], operations: ['*'] }], objectSelector: {} }, undefined],
+])('says EXPOSED although the guard answers, if somebody has changed the webhook to %j', async (change, part) => {
+  const { cluster, run } = await startHealthyCluster();
+  register(cluster, await startGuard());
+  const { webhooks } = cluster.get('validatingwebhookconfigurations', INSTALLED_NAME) as unknown as {
+    readonly webhooks: readonly object[];
+  };
+  const changed = webhooks.map((webhook) => ({ ...webhook, ...change }));
+  cluster.faults.intercept(({ path }) => {
+    const items = [{ metadata: { name: INSTALLED_NAME }, webhooks: changed }];
+    return path.endsWith('/validatingwebhookconfigurations') ? { status: 200, body: { items } } : 'pass';
+  });
+  const { stdout } = await run('verify');
+  const text = stdout.replaceAll(/\s+/g, ' ');
+  if (part === undefined) expect(text).toContain('PROTECTED: ');
+  else
+    expect(text).toContain(
+      `EXPOSED: a config in use can be deleted: the webhook configuration was changed: it has ${part}`,
+    );
+});
+
 test('with --wait, retries through outages, prints each change, and ends when the guard protects', async () => {
   const { cluster, run } = await startHealthyCluster();
   const webhook = await startGuard();

@@ -2,7 +2,12 @@ import { parse as parseExpression } from '@marcbachmann/cel-js';
 import request from 'supertest';
 import { expect } from 'vitest';
 import { INSTALLED_NAME } from '../../../src/api/paths.ts';
-import { ADMISSION_POLICIES, findInjector, WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
+import {
+  ADMISSION_POLICIES,
+  findInjector,
+  MATCH_CONDITION,
+  WEBHOOK_NAME,
+} from '../../../src/install/webhook-configuration.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP } from '../../../src/mco/api-paths.ts';
 import { isRenderedConfig, toConfigName } from '../../../src/mco/machine-config.ts';
 import { computeDeadlineMs, createAdmissionApp } from '../../../src/review/admission-app.ts';
@@ -64,6 +69,8 @@ export const WEBHOOK_RELATIONS: readonly Relation[] = [
     checkGuard: ({ name, webhook: { matchConditions } }) => {
       if (isForKubernetes127(name)) return expect(matchConditions).toBeUndefined();
       const [{ expression } = { expression: '' }, ...others] = required(matchConditions);
+      // Another one would count as an alteration.
+      expect(expression).toBe(MATCH_CONDITION);
       const matches = parseExpression(expression);
       const selected = NAMES.filter((config) => matches({ oldObject: { metadata: { name: config } } }));
       expect({ others, selected }).toEqual({
