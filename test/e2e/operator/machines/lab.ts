@@ -156,13 +156,24 @@ export class Lab {
 
   /** Waits until the daemon has failed that often again. */
   async awaitFailures(count: number): Promise<void> {
-    const file = join(this.#operator.installed.controlPlane.directory, 'machines', `${this.node}.log`);
-    const countFailures = async () => (await readFile(file, 'utf8')).split(FAILURE).length;
+    const countFailures = async () => (await this.#readLog()).split(FAILURE).length;
     const before = await countFailures();
     await this.#operator.until(
       `${count} failures of ${this.node}`,
       async () => (await countFailures()) >= before + count,
     );
+  }
+
+  /** Changes the file that X and Y have, once the daemon watches it. */
+  async changeFile(): Promise<void> {
+    const isWatched = async () => (await this.#readLog()).includes('Config Drift Monitor started');
+    await this.#operator.until(`the daemon of ${this.node} to watch its files`, isWatched);
+    this.machine.write(FILES.both, 'by hand');
+  }
+
+  async #readLog(): Promise<string> {
+    const file = join(this.#operator.installed.controlPlane.directory, 'machines', `${this.node}.log`);
+    return await readFile(file, 'utf8');
   }
 
   /** Lets the operator render Y. Unless the pool is paused, it updates the machine. */
