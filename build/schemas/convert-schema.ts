@@ -101,7 +101,9 @@ function mergeSchemas(parts: readonly Json[]): unknown {
   };
 }
 
-function convertReference(reference: string, context: Context): unknown {
+function convertReference(original: string, context: Context): unknown {
+  // The API server rejects several schemas for the items of a list.
+  const reference = original.replace(/JSONSchemaPropsOrArray$/, 'JSONSchemaProps');
   const { definitions = {}, resolve, open = [] } = context;
   // Only schemas of schemas contain themselves.
   if (open.filter((each) => each === reference).length > MAX_NESTED) return {};
