@@ -3,7 +3,9 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 /** What a text must be, and a test of it. */
 export type TextCheck = readonly [must: string, test: RegExp | ((text: string) => boolean)];
 
-const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
+export const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
+/** What templates and shells replace. */
+export const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
 const QUANTITY = /^([-+]?)(\d+\.?\d*|\.\d+)(?:([a-zA-Z]*)|[eE]([-+]?\d+))$/;
 const FACTORS: Readonly<Record<string, number>> = Object.fromEntries([
   ...['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'].map((suffix, index) => [suffix, 1000 ** (index - 3)] as const),

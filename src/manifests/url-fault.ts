@@ -1,8 +1,9 @@
+import { BASE64, PLACEHOLDER } from './formats.ts';
+
 const TOKEN = "[-\\w!#$%&'*+.^`{|}~]+";
 const PARAMETER = `;(?!base64)${TOKEN}=(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
 const DATA_URL = new RegExp(`^data:(?:${TOKEN}/${TOKEN})?(?:${PARAMETER})*(?:;base64,[A-Za-z\\d+/]*={0,2}$|,)`);
 const URL_DATA = /^(?:[-!$&'()*+,./:;=?@\w~]|%[\dA-Fa-f]{2})*$/;
-const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 const SCHEME = /^([a-z][-+.a-z\d]*):/i;
 const HOST_CHARACTER = '[-\\w.~!$&\'()*+,;=<>"\\u0080-\\uFFFF]|%[89a-fA-F][\\da-fA-F]|%25';
 const ADDRESS = '\\[[\\da-fA-F.]*:[\\da-fA-F:.]*(?:%25[^\\]]*)?\\]';
@@ -20,7 +21,7 @@ const S3_OBJECT =
 
 /** Reasons why a data URL does not decode, each with a test. The first one counts. */
 const DATA_URL_FAULTS: readonly (readonly [reason: string, pattern: RegExp])[] = [
-  ['a placeholder', /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/],
+  ['a placeholder', PLACEHOLDER],
   ['Base64 with line breaks', /;base64,[^]*\s/],
   ['a space or a line break, which must be %20 or %0A', /\s/],
   ['a "%" that begins no code, and must be %25', /^(?!.*;base64,)[^,]*,.*%(?![\dA-Fa-f]{2})/],

@@ -8,6 +8,7 @@ import {
   RENDER_INPUTS,
   UNLISTED_GROUPS,
 } from '../kinds.ts';
+import { PLACEHOLDER } from '../formats.ts';
 import type { Json, ManifestObject, ManifestSet } from '../manifest-set.ts';
 import { findNearestKind } from '../nearest-kind.ts';
 import { changesRenders, formatMiB, isEqualInput } from '../render-inputs.ts';
@@ -15,7 +16,6 @@ import { isRecord } from '../../rendered-config/rendered-config.ts';
 import { getValue } from '../validate.ts';
 import { beforeRelease, type Finding, type Findings, formatRange, fromRelease, type ObjectRule } from './rule.ts';
 
-const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
 /** Scripts contain such texts, too. So it must be the whole content. */
 const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
 /** A salt can look like a variable. */

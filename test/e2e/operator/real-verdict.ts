@@ -110,7 +110,9 @@ function findNamespace({ metadata: { namespace } }: KubeObject, readings: readon
   const isCreated = readings.some(
     ({ object }) => object?.kind === 'Namespace' && hasName(object) && object.metadata.name === namespace,
   );
-  return namespace && (isCreated || SYSTEM_NAMESPACE.test(namespace)) ? 'default' : namespace;
+  // A fault can make it another value.
+  const isText = typeof namespace === 'string' && namespace !== '';
+  return isText && (isCreated || SYSTEM_NAMESPACE.test(namespace)) ? 'default' : namespace;
 }
 
 /** The bootstrap host copies openshift/ over manifests/. */
