@@ -49,13 +49,6 @@ export class PoolHistory {
     this.#pools.set(after.name, watched);
   }
 
-  /** The last version of each pool, and since when the guard has seen all. */
-  list(): { readonly name: string; readonly version: string; readonly since: Date }[] {
-    return [...this.#pools].map(([name, { pool, watchedSince }]) => {
-      return { name, version: pool.version ?? '', since: watchedSince.date };
-    });
-  }
-
   /** Undefined unless this is the version of the pool that the guard has seen last. */
   findLastUse(pool: PoolReferrer, config: ConfigName, now: Date): LastUse | undefined {
     const last = this.#pools.get(pool.name);

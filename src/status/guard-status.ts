@@ -33,7 +33,6 @@ export interface HoldStatus {
   /** How many configs are held, of which `heldConfigs` lists those with the latest end. */
   readonly heldCount: number | null;
   readonly heldConfigs: readonly HeldConfig[] | null;
-  readonly watchedPools: readonly WatchedPoolStatus[] | null;
 }
 
 export interface HeldConfig {
@@ -41,13 +40,6 @@ export interface HeldConfig {
   readonly pool: string;
   readonly until: string;
   readonly reason: string;
-}
-
-/** The version of a pool that the guard has seen last, and since when it has seen every version. */
-export interface WatchedPoolStatus {
-  readonly name: string;
-  readonly resourceVersion: string;
-  readonly since: string;
 }
 
 export const CONDITION_TYPES = [

@@ -1,13 +1,12 @@
-import { formatDuration, toSeconds } from '../common/duration.ts';
+import { formatDuration } from '../common/duration.ts';
 import { explainHold, findHolds, formatTime } from '../review/hold.ts';
 import { isRenderedConfig } from '../mco/machine-config.ts';
 import type { HoldStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
 
-export const NO_HOLDS: HoldStatus = { holdSuperseded: null, heldCount: null, heldConfigs: null, watchedPools: null };
+export const NO_HOLDS: HoldStatus = { holdSuperseded: null, heldCount: null, heldConfigs: null };
 
 const MAX_HELD_CONFIGS = 50;
-const MAX_POOLS = 100;
 
 type HoldInput = Pick<StatusInput, 'configs' | 'index' | 'settings' | 'now' | 'history'>;
 
@@ -26,10 +25,5 @@ export function describeHolds({ configs, index, settings, now, history }: HoldIn
     heldConfigs: longest.slice(0, MAX_HELD_CONFIGS).map(([name, hold]) => {
       return { name, pool: hold.pool, until: formatTime(hold.until), reason: explainHold(hold) };
     }),
-    // The versions that the guard has seen last, and since when it has seen all.
-    watchedPools: index.pools
-      .list()
-      .slice(0, MAX_POOLS)
-      .map(({ name, version, since }) => ({ name, resourceVersion: version, since: toSeconds(since) })),
   };
 }

@@ -43,6 +43,5 @@ test('lists the holds of the guard, the longest first, and what it has seen of t
     [CREATED, 'worker', '2026-11-20T13:45:01Z'],
     [NAMED, 'worker', '2026-11-20T13:00:01Z'],
   ]);
-  const watchedPools = [{ name: 'worker', resourceVersion: '7', since: '2026-11-20T00:30:00Z' }];
-  expect(others).toEqual({ holdSuperseded: '2h', heldCount: 2, watchedPools });
+  expect(others).toEqual({ holdSuperseded: '2h', heldCount: 2 });
 });
