@@ -22,6 +22,10 @@ const SCOPE_NOTE =
   'Checked: what the bootstrap host and the cluster read, names, and fields by the schemas of the releases. ' +
   'Not checked: what only the operator judges. --operator renders the manifests.';
 
+/** A stream is no file of an installer. */
+const STDIN_NOTE =
+  'Write each document of stdin into a file of its own: the cluster gets only the first one of a file.';
+
 /** Formats the problems, each explanation once, and a conclusion. */
 export function formatManifestsReport(format: TextFormat, report: ManifestsReport): string {
   const { ok, problems, renders, hasRealNames } = report;
@@ -35,6 +39,7 @@ export function formatManifestsReport(format: TextFormat, report: ManifestsRepor
   if (pools !== undefined && pools.length > 0) notes.push(pools.join('') + (hasRealNames ? REAL_NOTE : GENERIC_NOTE));
   if (problems.some(({ code }) => SOURCE_CODES.has(code))) notes.push(SOURCE_NOTE);
   if (ok && renders === null) notes.push(SCOPE_NOTE);
+  if (report.directory === '-') notes.push(STDIN_NOTE);
   return [
     ...Array.from(blocks, ([key, block]) => `${formatBlock(format, key, block)}\n`),
     applyStyle(format, ok ? 'bold' : ['red', 'bold'], wrapBeside('', formatConclusion(report), format.width)),

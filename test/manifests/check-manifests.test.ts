@@ -95,6 +95,17 @@ test.each(['[]', '[{apiVersion: v1, kind: ConfigMap, metadata: {name: Wrong_name
   },
 );
 
+test('says of two documents on stdin that each needs its own file', async () => {
+  const text = ['a', 'b'].map(
+    (name) => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, namespace: default}\n`,
+  );
+  const { exitCode, stdout } = await checkStdin(text.join('---\n'));
+  expect({ exitCode, text: stdout.replaceAll('\n', ' ') }).toEqual({
+    exitCode: 0,
+    text: expect.stringMatching(/^Fine: .* of stdin\. .* Write each document of stdin into a file of its own: /),
+  });
+});
+
 test('is not fine for a file or a directory without a manifest', async () => {
   writeFiles(directory, { 'openshift/a.yaml': '# disabled\n' });
   for (const source of [directory, path.join(directory, 'openshift/a.yaml')]) {
