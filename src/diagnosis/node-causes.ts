@@ -10,6 +10,7 @@ import {
   type DiskDiffers,
   type DrainBlocked,
   type NodeDegraded,
+  type NodeNotReady,
   type NotReported,
   type PoolDeleted,
   type Recovering,
@@ -17,7 +18,12 @@ import {
 } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, findDownSince, findLostSince, findRemoval, isOlderThan, isStalled } from './cluster.ts';
-import { type InspectedNode, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
+import {
+  type InspectedNode,
+  type InspectedPool,
+  isPoolOfControlPlane,
+  type NodeReadiness,
+} from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS } from './dangling-references.ts';
 import type { DaemonReason } from './daemon-reason.ts';
 import { findMissingOfNode, findTerminating } from './missing-configs.ts';
@@ -53,8 +59,10 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
   const lostSince = findLostSince(node, cluster);
   // What a lost node last reported says nothing about it now.
   if (lostSince === undefined && missing.length === 0) causes.push(...findStandstill(node, cluster));
+  const pending = findPendingCertificate(node, cluster);
   const isExplained = lostSince !== undefined && missing.length > 0;
-  causes.push(findPendingCertificate(node, cluster) ?? (isExplained ? undefined : findUnavailability(node, cluster)));
+  if (pending !== undefined) causes.push(pending);
+  else if (!isExplained) causes.push(findUnavailability(node, cluster));
   return causes.filter((cause) => cause !== undefined);
 }
 
@@ -102,9 +110,10 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     };
   }
   if (config === undefined) return undefined;
-  const poolName = parsePoolName(config);
-  const missingPool = own === undefined && BUILT_IN_POOLS.has(poolName ?? '') ? poolName : undefined;
-  const target = own ?? (missingPool === undefined ? cluster.livePoolByName.get('worker') : undefined);
+  const missingPool = own === undefined ? findBuiltInPool(config) : undefined;
+  // Without its own pool, the labels of another one would change its config.
+  const other = missingPool === undefined ? cluster.livePoolByName.get('worker') : undefined;
+  const target = own ?? other;
   const wanted = target === undefined ? [] : listLabelsForPool(target, labels, cluster.livePools);
   return {
     code: 'NotInPool',
@@ -118,6 +127,12 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
         ? cannotWait('The operator ignores a node that no pool selects')
         : canWait(`The operator creates pool ${missingPool} again within a few minutes`),
   };
+}
+
+/** The pool of a config, if the operator creates that itself. */
+function findBuiltInPool(config: ConfigName): string | undefined {
+  const pool = parsePoolName(config);
+  return pool !== undefined && BUILT_IN_POOLS.has(pool) ? pool : undefined;
 }
 
 /**
@@ -134,7 +149,8 @@ function findDeletedPool(node: InspectedNode, current: InspectedPool, cluster: C
   const isTerminating = current.referrer.isTerminating === true;
   const pool = isTerminating ? findPoolOfNode(labels, cluster.livePools).pool : current;
   const wanted = pool?.specConfig;
-  if (cluster.livePoolByName.has(deletedPool) || pool === undefined || pool.paused) return undefined;
+  if (cluster.livePoolByName.has(deletedPool) || BUILT_IN_POOLS.has(deletedPool)) return undefined;
+  if (pool === undefined || pool.paused) return undefined;
   if (wanted === undefined || wanted === config) return undefined;
 
   const hasRole = label !== undefined;
@@ -343,6 +359,32 @@ function findPendingCertificate(
   return { code: 'CertificatePending', referrer, since: readiness.since, requests: names, waiting };
 }
 
+function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Cluster): NodeNotReady {
+  const { referrer, currentConfig: current, desiredConfig: desired } = node;
+  const { since, isReported, message } = readiness;
+  const { pool } = cluster.poolOf(node);
+  const cause = {
+    code: 'NodeNotReady',
+    referrer,
+    since,
+    isReported,
+    removal: findRemoval(node, cluster),
+    evidence: quote(message),
+  } as const;
+  const isLong = isStalled(since, cluster);
+  if (!isReported) {
+    const waiting = isLong ? cannotWait('The kubelet must answer again') : canWait('A reboot can take this long');
+    return { ...cause, waiting, replacement: undefined };
+  }
+  const waiting = isLong
+    ? cannotWait('The kubelet runs, and says why')
+    : canWait('Its kubelet runs, and can become ready');
+  // The operator moves no node that is not ready, also not away from the config that broke it.
+  const isLeft = current !== undefined && current === desired && current !== pool?.specConfig;
+  const isInPlace = !isLeft || !cluster.configs.has(current);
+  return { ...cause, waiting, replacement: isInPlace ? undefined : findConfigOf(pool, cluster) };
+}
+
 function findConfigOf(pool: InspectedPool | undefined, { configs }: Cluster): ConfigName | undefined {
   const wanted = pool?.specConfig;
   return wanted !== undefined && configs.has(wanted) ? wanted : undefined;
@@ -357,24 +399,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | unde
   const isUpdating = node.desiredConfig !== node.currentConfig || hasFailed(node) || node.state === 'Working';
   const isAwaited = !isUpdating && pool !== undefined && !pool.paused && cluster.isRollingOut(pool);
 
-  if (isDown && (isAwaited || findDownSince(node, cluster) !== undefined)) {
-    const { since, isReported, message } = readiness;
-    const { currentConfig: current, desiredConfig: desired } = node;
-    const isElsewhere = current !== undefined && current === desired && current !== pool?.specConfig;
-    return {
-      code: 'NodeNotReady',
-      referrer,
-      since,
-      isReported,
-      replacement: isReported && isElsewhere && cluster.configs.has(current) ? findConfigOf(pool, cluster) : undefined,
-      removal: findRemoval(node, cluster),
-      evidence: quote(message),
-      waiting: isStalled(since, cluster)
-        ? cannotWait(isReported ? 'The kubelet runs, and says why' : 'The kubelet must answer again')
-        : canWait(isReported ? 'Its kubelet runs, and can become ready' : 'A reboot can take this long'),
-    };
-  }
-
+  if (isDown && (isAwaited || findDownSince(node, cluster) !== undefined)) return judgeDown(node, readiness, cluster);
   if (!isAwaited) return undefined;
   const write = cordon?.write;
   const isOfOperator = write?.manager === OPERATOR_MANAGER;
