@@ -9,7 +9,7 @@ import {
   type TooFewNodes,
   type Waiting,
 } from './cause.ts';
-import { type Cluster, isStalled } from './cluster.ts';
+import { type Cluster, isStalled, listOldRequests } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
 
@@ -38,14 +38,11 @@ function findTooFewNodes(cluster: Cluster): readonly TooFewNodes[] {
 }
 
 function judgeJoining(cluster: Cluster): Waiting {
-  const old = (cluster.pendingRequests ?? []).filter(({ createdAt }) =>
-    isStalled(new Date(createdAt ?? Number.NaN), cluster),
-  );
-  const names = old.map(({ name }) => name);
-  if (old.length > 0) return cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
+  const names = listOldRequests(cluster).map(({ name }) => name);
+  if (names.length > 0) return cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
   const isOfInstall = cluster.minNodes === undefined && cluster.nodes.length > 0;
   return isOfInstall && !cluster.hasBootstrapHost
-    ? cannotWait('The install is over, so no machine joins before somebody adds one')
+    ? cannotWait('The install is over, so no machine joins before a person adds one')
     : canWait('More machines can join');
 }
 

@@ -26,7 +26,7 @@ export interface InspectedNode {
   /** As its references have it. Undefined if the annotation is absent. */
   readonly currentConfig: ConfigName | undefined;
   readonly desiredConfig: ConfigName | undefined;
-  /** When the operator or the daemon last wrote an annotation of the node, or anybody its desired config. */
+  /** When the operator or the daemon last wrote an annotation of the node, or any client its desired config. */
   readonly movedAt?: Date | undefined;
   readonly labels: Labels;
   readonly createdAt: Date | undefined;

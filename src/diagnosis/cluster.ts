@@ -10,6 +10,7 @@ import {
   type InspectedPool,
   isPoolOfControlPlane,
   listReferrers,
+  type PendingCertificateRequest,
 } from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
 import { createNearestFinder } from './nearest-name.ts';
@@ -62,6 +63,14 @@ export function isStalled(since: Date | undefined, { now }: Pick<Cluster, 'now'>
 
 export function isOlderThan(minutes: number, since: Date | undefined, now: Date): boolean {
   return since !== undefined && now.getTime() - since.getTime() > minutes * 60_000;
+}
+
+/** The certificate requests that have had no answer for an hour. */
+export function listOldRequests(
+  cluster: Pick<Cluster, 'now' | 'pendingRequests'>,
+): readonly PendingCertificateRequest[] {
+  const { pendingRequests = [] } = cluster;
+  return pendingRequests.filter(({ createdAt }) => isStalled(new Date(createdAt ?? Number.NaN), cluster));
 }
 
 /** Since when the kubelet of a node has not answered, if that is longer than a reboot takes. */

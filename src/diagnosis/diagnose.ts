@@ -1,6 +1,6 @@
 import type { Cause, CauseCode, MissingConfigReport } from './cause.ts';
 import { approveMachine, approveRequests, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
-import { type Cluster, createCluster, type DiagnosisScope, isStalled } from './cluster.ts';
+import { type Cluster, createCluster, type DiagnosisScope, listOldRequests } from './cluster.ts';
 import { findClusterCauses } from './cluster-causes.ts';
 import {
   type ClusterSnapshot,
@@ -139,12 +139,12 @@ function findCausesOfPool(pool: InspectedPool, cluster: Cluster): readonly Cause
 
 /**
  * A machine that waits for its certificate is often a part of the problem. A node that is ready needs none for its
- * identity, so whoever asks for one is another machine.
+ * identity, so such a request comes from another machine.
  */
 function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
   const { nodes, pendingRequests = [] } = cluster;
-  const isOld = pendingRequests.some(({ createdAt }) => isStalled(new Date(createdAt ?? Number.NaN), cluster));
-  if (!isOld && !causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps)) return [];
+  const isWanted = causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps);
+  if (!isWanted && listOldRequests(cluster).length === 0) return [];
   const known = new Map(nodes.map((node) => [node.referrer.name, node.readiness?.isReady === true]));
   return pendingRequests.flatMap((request) => {
     const { name, node } = request;

@@ -4,7 +4,7 @@ import { parseInspectedNode } from '../../src/client/inspected-objects.ts';
 test.each([
   ['its kubelet is not ready', 'False', 'container runtime is down', true],
   ['the controller of nodes has given it up, as a False one', 'False', 'Kubelet stopped posting node status.', false],
-  ['nobody says why', 'False', '', false],
+  ['there is no message', 'False', '', false],
   ['the controller of nodes has given it up', 'Unknown', 'Kubelet stopped posting node status.', false],
 ])('knows whether the kubelet itself says that its node is not ready, if %s', (_what, status, message, isReported) => {
   const conditions = [{ type: 'Ready', status, message }];

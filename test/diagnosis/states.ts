@@ -1285,7 +1285,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['RolloutStalled'],
     repairs: [`${OPERATOR_PODS} ${MCO}/machine-os-build=worker-b`],
   },
-  'a build that nobody starts': {
+  'a build that does not start': {
     source: 'own: the MachineOSConfig is new, and machine-os-builder hangs',
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },

@@ -14,7 +14,7 @@ import type {
 import { type ApiObject, parseTime } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { matchesNodeSelector } from '../../mco/pool-of-node.ts';
+import { findPoolOfNode, matchesNodeSelector } from '../../mco/pool-of-node.ts';
 
 // What can hold the operator back, apart from what the lists of nodes and pools say.
 
@@ -67,7 +67,9 @@ export async function readObstacles(
     .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
     .map(({ referrer }) => referrer.name);
   const drainObstacles = await readDrainObstacles(api, draining.slice(0, MAX_DRAINS), now, read, signal);
-  const reported = pools.reduce((sum, { unavailableMachineCount }) => sum + unavailableMachineCount, 0);
+  // With a selection of nodes, other pools say nothing about them.
+  const ownPools = new Set(nodes.map(({ labels }) => findPoolOfNode(labels, pools).pool));
+  const reported = [...ownPools].reduce((sum, pool) => sum + (pool?.unavailableMachineCount ?? 0), 0);
   const isExplained = reported <= nodes.filter(isUnavailable).length;
   const pressures = isExplained ? [] : await listAll(api, WHOLE_NODES, parsePressure, signal);
   return {

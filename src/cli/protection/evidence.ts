@@ -118,7 +118,7 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
   );
 }
 
-/** A namespaceSelector never skips a MachineConfig, which has no namespace. `oc apply` keeps what others have added. */
+/** A namespaceSelector never skips a MachineConfig. `oc apply` keeps what other clients have added. */
 function findAlteration({
   objectSelector = {},
   matchConditions = [],

@@ -167,6 +167,6 @@ test('finds a machine-os-builder that was scaled down, if a pool is in image mod
   await createDeployment('machine-os-builder', 0, {});
   expect((await check()).codes).toEqual([]);
   await installed.clear();
-  await createState(installed, 'a build that nobody starts');
+  await createState(installed, 'a build that does not start');
   expect((await check()).codes).toContain('OperatorStopped');
 });
