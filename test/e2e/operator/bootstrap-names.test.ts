@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { findProblems } from '../../../src/manifests/find-problems.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { MCO, PATHS } from '../support/objects.ts';
@@ -28,6 +28,14 @@ const GENERATED_NAME = '99-worker-generated-kubelet';
 const operator = await OperatorCluster.shared();
 const { binaries, installed, admin } = operator;
 const { directory } = installed.controlPlane;
+const before = await operator.awaitUpdated('worker');
+
+// Other pools have the sources of pool `worker`, and later ones of their own, which replace its KubeletConfig. So a pool
+// of another test would be rendered once more.
+afterAll(async () => {
+  await admin.delete(KUBELET_CONFIG_PATH);
+  await operator.awaitPool('worker', `rendered ${before}`, ({ spec }) => spec.configuration?.name === before);
+});
 
 /** The operator replaces only the Ignition config of some objects with its names. */
 function createConfig(name: string, role: string) {

@@ -61,7 +61,7 @@ async function expectScenario(scenario: Scenario, pool: string, daemon?: string)
   }
 }
 
-// Alone, because it starts the controller again, which then renders new configs for all pools.
+// Alone, because it stops and starts the controller.
 test('founding deadlock: check ends it, and a published script ends it with files that stay for ever', async () => {
   const deadlock = await FoundingDeadlock.prepare(operator);
   await deadlock.expectEndByCheck(follower);
