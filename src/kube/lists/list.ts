@@ -12,6 +12,11 @@ type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
 /** A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
 const BYTES_PER_TURN = 256 * 1024;
+/**
+ * V8 does not count buffers when it decides whether to collect young objects. So those of a list, which has few other
+ * objects, would stay until V8 collects the whole heap: once or twice for each list of 2,000 nodes, in 20 ms.
+ */
+const BYTES_PER_COLLECTION = 2 * 1024 * 1024;
 /** No cluster has a tenth of this. An endless list would use up the memory. */
 const MAX_BYTES = 1024 ** 3;
 
@@ -120,16 +125,15 @@ function readServedAt({ headers: { date } }: ApiResponse): Date {
 
 async function parseBody(body: ApiResponse['body'], parser: ListParser, signal: AbortSignal): Promise<void> {
   let bytes = 0;
-  let bytesInTurn = 0;
   // Stream events, because a promise for each chunk costs more than its parsing.
   body.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    bytesInTurn += chunk.length;
     try {
+      // The image exposes the collection (Containerfile).
+      if (bytes % BYTES_PER_COLLECTION < chunk.length) globalThis.gc?.({ type: 'minor' });
       if (bytes > MAX_BYTES) throw new MalformedList('the list is too large');
       parser.write(chunk);
-      if (bytesInTurn < BYTES_PER_TURN) return;
-      bytesInTurn = 0;
+      if (bytes % BYTES_PER_TURN >= chunk.length) return;
       parser.parse();
       body.pause();
       setImmediate(() => body.resume());

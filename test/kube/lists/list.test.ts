@@ -39,6 +39,15 @@ test.each([
   expect(count).toBe(NAMES.length);
 });
 
+test('collects young objects after every 2 MiB of a list, if the command line exposes the collection', async () => {
+  const collect = vi.fn<() => void>();
+  vi.stubGlobal('gc', collect);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const { list } = createList(Buffer.from(`${toJson([])}${' '.repeat(5 * 2 ** 20)}`), JSON_TYPE);
+  await list(() => {});
+  expect(collect.mock.calls).toEqual([[{ type: 'minor' }], [{ type: 'minor' }]]);
+});
+
 const ITEMS = Array.from({ length: 50_001 }, (_, at) => ({ name: `w${at}` }));
 
 test.each([
