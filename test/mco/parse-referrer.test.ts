@@ -28,6 +28,12 @@ function parseBuild(fields: object) {
 
 const toConfiguration = (name?: string) => ({ configuration: { name } });
 
+test('nodes with equal references share one list of them', () => {
+  const { references } = parseNode({ currentConfig: A, desiredConfig: B });
+  expect(parseNode({ currentConfig: A, desiredConfig: B }).references).toBe(references);
+  expect(parseNode({ currentConfig: A, desiredConfig: A }).references).not.toEqual(references);
+});
+
 test('annotations of a node are references, weak ones without prefixes and duplicates', () => {
   const configs = { currentConfig: A, desiredConfig: B };
   const drains = { desiredDrain: `uncordon-${A}`, lastAppliedDrain: 'drain-c', firstPivotConfig: 'd' };
