@@ -39,7 +39,7 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
   }
 
   names(): ReadonlySet<ConfigName> {
-    return new Set([...this.objects.values()].map(({ name }) => name));
+    return new Set(this.objects.keys() as Iterable<ConfigName>);
   }
 
   createdAt(name: ConfigName): Date | undefined {

@@ -104,8 +104,8 @@ export class ReferenceIndex {
 
 /** `a@1 b@2`, sorted by name. Nodes have no version. */
 export function formatVersions(referrers: Iterable<Referrer>): string {
-  const versions = [...referrers].map(
-    (referrer) => `${referrer.name}@${'version' in referrer ? referrer.version : ''}`,
-  );
-  return versions.toSorted().join(' ');
+  return [...referrers]
+    .map((referrer) => `${referrer.name}@${'version' in referrer ? referrer.version : ''}`)
+    .toSorted()
+    .join(' ');
 }

@@ -65,7 +65,8 @@ export class ProtobufListParser extends ListParser {
       reader.at = start;
       reader.readHeader();
       if (reader.wireType !== LENGTH_DELIMITED) throw new MalformedList('the response is not a list');
-      const isInList = this.#listBytesLeft !== undefined && this.#listBytesLeft > 0;
+      const bytesLeft = this.#listBytesLeft ?? 0;
+      const isInList = bytesLeft > 0;
       if (reader.field === ENVELOPE.raw && !isInList) {
         if (this.#listBytesLeft !== undefined) throw new MalformedList('the response holds more than one list');
         this.#listBytesLeft = reader.end - reader.start;
@@ -75,7 +76,7 @@ export class ProtobufListParser extends ListParser {
       const { end } = reader;
       if (end > bytes.length) break;
       if (isInList) {
-        this.#listBytesLeft = (this.#listBytesLeft ?? 0) - (end - start);
+        this.#listBytesLeft = bytesLeft - (end - start);
         if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
         if (reader.field === LIST.items) this.#readItem(reader, bytes);
         else if (reader.field === LIST.metadata) this.#metadata = readTexts(reader, LIST_META);
@@ -87,8 +88,8 @@ export class ProtobufListParser extends ListParser {
 
   protected override finish() {
     const { apiVersion, kind } = this.#type;
-    const isList = apiVersion === METADATA.apiVersion && kind === `${METADATA.kind}List`;
-    if (!isList) throw new MalformedList('the response is not a list');
+    if (apiVersion !== METADATA.apiVersion || kind !== `${METADATA.kind}List`)
+      throw new MalformedList('the response is not a list');
     if (this.#listBytesLeft !== 0) throw new MalformedList('the list is incomplete');
     return this.#metadata;
   }
