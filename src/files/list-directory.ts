@@ -13,12 +13,12 @@ export async function listDirectory(
   signal: AbortSignal,
   recursive = false,
 ): Promise<readonly Dirent[]> {
-  return await explainErrors(directory, async () => {
-    const entries = new Map<string, Dirent>();
-    const directories = [directory];
-    signal.throwIfAborted();
-    // Not opendir() with `recursive`: in Node.js 20 it omits the entries after the first 32 of a subdirectory.
-    for (const path of directories) {
+  const entries = new Map<string, Dirent>();
+  const directories = [directory];
+  signal.throwIfAborted();
+  // Not opendir() with `recursive`: in Node.js 20 it omits the entries after the first 32 of a subdirectory.
+  for (const path of directories) {
+    await explainErrors(path, async () => {
       for await (const entry of await opendir(path)) {
         signal.throwIfAborted();
         if (entries.size === maxEntries)
@@ -26,7 +26,7 @@ export async function listDirectory(
         entries.set(join(path, entry.name), entry);
         if (recursive && entry.isDirectory()) directories.push(join(path, entry.name));
       }
-    }
-    return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
-  });
+    });
+  }
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
 }

@@ -1,4 +1,4 @@
-import { symlinkSync } from 'node:fs';
+import { rmSync, symlinkSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { listDirectory } from '../../src/files/list-directory.ts';
@@ -20,4 +20,17 @@ test('lists a directory or all below it by path, follows no link, and has limits
   await expect(list(6, true, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped');
   const missing = listDirectory(join(directory, 'c'), 6, new AbortController().signal);
   await expect(missing).rejects.toThrow(`cannot read ${directory}/c: it does not exist`);
+});
+
+test('names the directory that cannot be read, and not the one that contains it', async () => {
+  const directory = createTemporaryDirectory();
+  writeFiles(directory, { 'b/c': '' });
+  // Somebody deletes it after its name was read.
+  let isOpen = false;
+  const throwIfAborted = () => {
+    if (isOpen) rmSync(join(directory, 'b'), { recursive: true, force: true });
+    isOpen = true;
+  };
+  const listing = listDirectory(directory, 6, { throwIfAborted } as AbortSignal, true);
+  await expect(listing).rejects.toThrow(`cannot read ${directory}/b: it does not exist`);
 });
