@@ -133,6 +133,6 @@ function toList(findings: Findings): readonly Finding[] {
 export function createProblem(code: Code, severity: Severity, detail: string, subject: Subject): ManifestProblem {
   const { file, line = 1, object } = subject;
   const { message, advice } = RULES[code];
-  const text = typeof message === 'string' ? message : message(toPrintableLine(detail, MAX_DETAIL_LENGTH));
+  const text = typeof message === 'string' ? message : message(toPrintableLine(detail, MAX_DETAIL_LENGTH), severity);
   return { severity, code, file, line, kind: object?.kind || null, name: object?.name || null, message: text, advice };
 }

@@ -74,7 +74,7 @@ async function listEntries(): Promise<readonly Entry[]> {
   const { RULES } = await import('../../manifests/rules/rules.ts');
   // In the words of the report of `check manifests`.
   const rules = Object.entries(RULES).map(([code, { message, advice }]) => {
-    const text = `${code}: ${typeof message === 'string' ? message : message('…')}; ${advice}.`;
+    const text = `${code}: ${typeof message === 'string' ? message : message('…', 'error')}; ${advice}.`;
     return { topics: [code], section: 'inspect/before-the-install', meaning: text, text };
   });
   const alerts = Array.from(readPackageFile('docs/monitoring.md').matchAll(ALERT), ([, alert = '']) => alert);

@@ -14,7 +14,7 @@ export type Findings = boolean | string | undefined | readonly Finding[];
 
 export interface Message {
   /** What is wrong and what follows, with the detail of a finding. */
-  readonly message: string | ((detail: string) => string);
+  readonly message: string | ((detail: string, severity: Severity) => string);
   readonly advice: string;
   /** Whether the install works, but without something that the manifests contain. */
   readonly isLoss?: boolean;
@@ -71,4 +71,9 @@ export function beforeRelease(end: string): (object: unknown, set: ManifestSet) 
 /** Only in a MachineConfig that a pool selects is it an error: the operator reads the contents of no other one. */
 export function ifSelected({ labels }: ManifestObject, { findPools }: ManifestSet): Severity {
   return findPools(labels).length > 0 ? 'error' : 'warning';
+}
+
+/** What follows from a finding of a rule with {@link ifSelected}. */
+export function whenSelected(consequence: string, severity: Severity): string {
+  return severity === 'error' ? consequence : `${consequence} if a pool selects it`;
 }

@@ -1,11 +1,11 @@
 import { MACHINE_CONFIG } from '../kinds.ts';
 import type { ManifestObject, ManifestSet } from '../manifest-set.ts';
-import { ifSelected, type Severity } from './rule.ts';
+import { ifSelected, type Severity, whenSelected } from './rule.ts';
 
 /** A rule about the value of a field, for which check-values.ts has the cases. */
 interface ValueRule {
   readonly severity: Severity | ((object: ManifestObject, set: ManifestSet) => Severity);
-  readonly message: (detail: string) => string;
+  readonly message: (detail: string, severity: Severity) => string;
   readonly advice: string;
   readonly isLoss?: boolean;
 }
@@ -13,12 +13,13 @@ interface ValueRule {
 export const VALUE_RULES = {
   DuplicateEntry: {
     severity: (object, set) => (object.type === MACHINE_CONFIG ? ifSelected(object, set) : 'error'),
-    message: (detail) => `${detail} is there twice: the bootstrap of the cluster fails`,
+    message: (detail, severity) =>
+      `${detail} is there twice: ${whenSelected('the bootstrap of the cluster fails', severity)}`,
     advice: 'delete one',
   },
   InvalidContents: {
     severity: ifSelected,
-    message: (detail) => `${detail}: the bootstrap host fails`,
+    message: (detail, severity) => `${detail}: ${whenSelected('the bootstrap host fails', severity)}`,
     advice: 'correct the value',
   },
   InvalidValue: {
