@@ -87,11 +87,20 @@ function addFile(config: KubeConfig, file: string, origin: string): void {
   config.mergeConfig(part, hasText(config.getCurrentContext()));
 }
 
+const KUBECONFIG_KEYS = ['clusters', 'contexts', 'current-context', 'kind', 'users'];
+
+interface Kubeconfig {
+  readonly kind?: unknown;
+  readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
+}
+
 function readFile(file: string): object {
   const text = readRegularFileSync(file, MAX_BYTES).toString();
-  const kubeconfig = (parseYaml(text, formatPath(file)).value ?? {}) as {
-    readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
-  };
+  const kubeconfig = (parseYaml(text, formatPath(file)).value ?? {}) as Kubeconfig;
+  const keys = Object.keys(kubeconfig);
+  const isOther = keys.length > 0 && !KUBECONFIG_KEYS.some((key) => keys.includes(key));
+  // Without an error here, the advice would be a login, which writes into the file.
+  if (isOther || (kubeconfig.kind ?? 'Config') !== 'Config') throw new FileError('it is another kind of file');
   for (const { user } of kubeconfig.users ?? []) {
     if (typeof user?.['tokenFile'] !== 'string' || user['tokenFile'] === '') continue;
     // The client library ignores this field, but has a provider that reads a token file regularly.
