@@ -33,9 +33,12 @@ export class Output {
     this.format = { ...createFormat(this.#kind === 'wide'), commands };
   }
 
+  /** @param text for a person. It begins with the server of the report, because a fleet has several */
   printReport(report: object, text: string): void {
     const isData = ['json', 'yaml'].includes(this.#kind);
-    lastReport = isData ? formatJson(report, this.format.commands) : text;
+    const { server } = report as { readonly server?: string };
+    const title = server === undefined || this.#kind === 'name' ? '' : `Cluster: ${server}\n`;
+    lastReport = isData ? formatJson(report, this.format.commands) : title + text;
     if (this.#kind === 'yaml') {
       // Only quoted strings can have escapes. Aliases for repeated objects are valid YAML, but hard to read.
       const strings = { defaultKeyType: 'PLAIN', defaultStringType: 'QUOTE_DOUBLE' } as const;

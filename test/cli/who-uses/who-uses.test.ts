@@ -34,10 +34,11 @@ function createAgedConfig(cluster: TestCluster, name: string, ageMs: number): vo
 }
 
 test('for a config in use, prints the referrers and exits with 0', async () => {
-  const { run, cluster } = await startHealthyCluster();
+  const { run, cluster, address } = await startHealthyCluster();
   // The whole name is that of NEW all the same.
   for (const longer of ['-1', '-2']) createConfig(cluster, NEW + longer);
   const stdout = [
+    `Cluster: ${address}`,
     `${NEW} is in use by 1 node and 1 pool.`,
     'KIND               NAME      FIELD                         KEEPS CONFIG',
     'Node               worker-0  currentConfig, desiredConfig  yes',
@@ -128,7 +129,7 @@ test.each([
 /** The rows, without the padding of the table and with 0 as the volatile ages, and the text below. */
 async function list(inspected: InspectedCluster, ...args: string[]) {
   const { stdout } = await inspected.run('who-uses', ...args);
-  const [table = '', text = ''] = stripVTControlCharacters(stdout).split('\n\n');
+  const [table = '', text = ''] = stripVTControlCharacters(stdout.replace(/^Cluster: .*\n/, '')).split('\n\n');
   const rows = table.replaceAll(/ +/g, ' ').replaceAll(/\d+(?=s )/g, '0');
   return { rows: rows.split('\n'), text: text.replaceAll('\n', ' ') };
 }

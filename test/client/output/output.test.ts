@@ -49,6 +49,17 @@ test.each(['json', 'yaml'])('prints a command of a report in %s as one line', (k
   expect(parse(printed.text)).toEqual({ next: { text: 'look at', command: 'oc --context lab get node -o wide' } });
 });
 
+test.each([
+  ['text', 'Cluster: api:6443\na text\n'],
+  ['wide', 'Cluster: api:6443\na text\n'],
+  ['name', 'a text\n'],
+  ['json', '{\n  "server": "api:6443"\n}\n'],
+])('begins a report in %s with the cluster that was asked, if a person reads it', (kind, text) => {
+  const { output, printed } = createOutput(kind);
+  output.printReport({ server: 'api:6443' }, 'a text\n');
+  expect(printed.text).toBe(text);
+});
+
 test('removes what a terminal could interpret, and keeps lines and own styles', () => {
   const styled = styleText(['red', 'bold'], 'Not fine', { validateStream: false });
   expect(removeUnsafe(`${styled}\n\tPool \u00FC`)).toBe(`${styled}\n\tPool \u00FC`);
