@@ -2,7 +2,7 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { toPrintableLine } from '../common/printable-text.ts';
+import { joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { removeUnsafe } from '../client/output/output.ts';
 import { formatNext, getErrorWidth, wrapText } from '../client/output/text-format.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
@@ -95,8 +95,10 @@ export function createProgram(name: string): Command {
   return (
     addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
-      .helpCommand('help [command]', 'Print the help of a command.')
-      .hook('preAction', inheritClusterFlags)
+      .hook('preAction', (root, command) => {
+        rejectUnknownSubcommand(command);
+        inheritClusterFlags(root, command);
+      })
       // A flag after the command belongs to the command.
       .enablePositionalOptions()
       .addHelpText(
@@ -127,7 +129,41 @@ Examples:
       .addCommand(createUninstallCommand())
       .addCommand(createServeCommand())
       .addCommand(createCertsCommand())
+      .addCommand(createHelpCommand())
+      .addCommand(createVersionCommand(), { hidden: true })
   );
+}
+
+function createHelpCommand(): Command {
+  return new Command('help')
+    .description('Print the help of a command.')
+    .argument('[command...]')
+    .action(async (names: readonly string[], _flags, { parent }: Command) => {
+      let command = parent as Command;
+      for (const [index, name] of names.entries()) {
+        if (command.commands.length === 0) break;
+        const named = command.commands.find((candidate) => candidate.name() === name);
+        // It throws an error with the most similar command.
+        if (named === undefined) await parent?.parseAsync(names.slice(0, index + 1), { from: 'user' });
+        command = named as Command;
+      }
+      command.help();
+    });
+}
+
+/** As other programs for clusters have it, beside the flag. */
+function createVersionCommand(): Command {
+  return new Command('version').action((_flags, { parent }: Command) => {
+    parent?.configureOutput().writeOut?.(`${packageJson.version}\n`);
+  });
+}
+
+/** Commander would say that there are too many arguments. */
+function rejectUnknownSubcommand(command: Command): void {
+  const [given] = command.args;
+  if (command.commands.length === 0 || given === undefined) return;
+  const known = joinWithAnd(command.commands.map((subcommand) => subcommand.name()));
+  throw new CliError(`${command.name()} has no command "${given}"; it has ${known}`, EXIT_CODE.usage);
 }
 
 /** Makes commander write to `io`, and throw instead of ending the process. */
@@ -152,6 +188,7 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
 }
 
 function copySettings(parent: Command): void {
+  if (parent.commands.length > 0) parent.allowExcessArguments();
   for (const command of parent.commands) {
     command.copyInheritedSettings(parent);
     copySettings(command);

@@ -4,7 +4,7 @@ import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import type { RepeatedFlags } from './output/advice.ts';
-import { parseDurationOption } from './option-parsers.ts';
+import { parseDurationOption, parseText } from './option-parsers.ts';
 
 export interface ClusterFlags extends RepeatedFlags {
   readonly as?: string;
@@ -24,25 +24,28 @@ export interface ReportFlags extends ClusterFlags {
 export function addClusterFlags(command: Command): Command {
   const timeout = 'give up on a request after this time, such as 5 or 5s; 0 keeps the default';
   return addConnectionFlags(command)
-    .option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME')
+    .option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME', parseText)
     .option('--request-timeout <duration>', timeout, parseDurationOption);
 }
 
 export function addConnectionFlags(command: Command): Command {
   return command
     .optionsGroup('Cluster flags, also before the command:')
-    .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)')
-    .option('--context <name>', 'context of the kubeconfig');
+    .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)', parseText)
+    .option('--context <name>', 'context of the kubeconfig', parseText);
 }
 
-/** Applies the flags before the command. A flag after the command wins. */
+/**
+ * Applies the flags before the command. A flag after the command wins. A command that reads no cluster ignores them,
+ * because they can be part of a shell alias.
+ */
 export function inheritClusterFlags(root: Command, command: Command): void {
-  for (const option of root.options) {
+  const has = (name: string): boolean => command.options.some((option) => option.attributeName() === name);
+  for (const option of has('kubeconfig') ? root.options : []) {
     const name = option.attributeName();
     const value: unknown = root.getOptionValue(name);
     if (value === undefined) continue;
-    const isOwn = command.options.some((own) => own.attributeName() === name);
-    if (!isOwn) throw new CliError(`${command.name()} has no flag ${option.long}; drop it`, EXIT_CODE.usage);
+    if (!has(name)) throw new CliError(`${command.name()} has no flag ${option.long}; drop it`, EXIT_CODE.usage);
     command.setOptionValueWithSource(name, command.getOptionValue(name) ?? value, 'cli');
   }
 }

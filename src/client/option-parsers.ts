@@ -16,6 +16,9 @@ export function createParser(rule: Pick<RegExp, 'test'>, problem: string): (valu
   };
 }
 
+/** An empty value is usually a variable that is not set. */
+export const parseText = createParser(/\S/, 'Must not be empty.');
+
 /** For a flag that can be repeated. */
 export function collect(parse: (value: string) => string) {
   return (value: string, others: readonly string[] = []): readonly string[] => [...others, parse(value)];

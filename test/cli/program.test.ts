@@ -9,7 +9,7 @@ import { advise } from '../../src/client/output/advice.ts';
 import { shell } from '../../src/diagnosis/shell-command.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
-import { listCommands, runProgram } from './run-program.ts';
+import { listCommands, runProgram, usageError } from './run-program.ts';
 import { useTerminal } from './terminal.ts';
 
 function report(error: unknown, debug = ''): [exitCode: number, stderr: string] {
@@ -94,15 +94,27 @@ test('the help of every command lists flags in alphabetical order, known exit co
 
 test('help prints the help of the program or a command, and fails for an unknown one', async () => {
   const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
-  for (const args of [[], ['help', 'chek']])
-    expect(await runProgram(args)).toEqual({ exitCode: 2, stdout: '', stderr: usage });
-  for (const names of [[], ['check'], ['restore']]) {
+  expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
+  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
+  expect(await runProgram(['help', 'check', 'manifest'])).toEqual(
+    usageError('check has no command "manifest"; it has'),
+  );
+  for (const names of [[], ['check'], ['check', 'manifests'], ['restore'], ['help']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);
     expect(outcome).toEqual({ exitCode: 0, stdout, stderr: '' });
     expect(stdout).toMatch(`Usage: ${['machineconfig-guard', ...names].join(' ')} `);
     expect(await runProgram(['--context', 'lab', 'help', ...names])).toEqual(outcome);
   }
+});
+
+test('a flag for the cluster before a command that reads none has no effect, as in an alias', async () => {
+  for (const command of ['explain', 'version', 'help']) {
+    const outcome = await runProgram([command]);
+    expect(outcome).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await runProgram(['--context', 'lab', command])).toEqual(outcome);
+  }
+  expect(await runProgram(['version'])).toEqual(await runProgram(['--version']));
 });
 
 test.for<[string[], string]>([

@@ -12,6 +12,12 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ['status', ['--contexts', ','], 'Must be all, or names separated by commas.\n'],
   ['status', ['--contexts', 'all', '--context', 'a'], "cannot be used with option '--context <name>'\n"],
   ['verify', ['--timeout', '5s'], '--timeout needs --wait; add --wait, or drop --timeout\n'],
+  ...['--kubeconfig', '--context', '--as'].map((flag): [string, string[], string] => [
+    'check',
+    [flag, ''],
+    "argument '' is invalid. Must not be empty.\n",
+  ]),
+  ['check', ['manifest', 'x'], 'check has no command "manifest"; it has manifests and bootstrap\n'],
   ['who-uses', ['--request-timeout', '5x'], 'Must be a duration'],
   ['who-uses', ['-n', 'a'], "unknown option '-n'"],
   ['who-uses', ['--unused', NEW], '--unused takes no names; drop --unused, or drop the names\n'],

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createOutputOption } from '../../client/option-parsers.ts';
+import { createOutputOption, parseText } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import {
   checkBootstrap,
@@ -18,7 +18,7 @@ interface BootstrapFlags extends ClusterFlags {
 export function createBootstrapCommand(): Command {
   const command = new Command('bootstrap')
     .description('Check that the cluster has the configs of the bootstrap host.')
-    .argument('<dir>', 'directory of the bootstrap host, such as /etc/mcs/bootstrap')
+    .argument('<dir>', 'directory of the bootstrap host, such as /etc/mcs/bootstrap', parseText)
     .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',

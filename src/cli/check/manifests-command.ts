@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createOutputOption, createParser, parseVersionOption } from '../../client/option-parsers.ts';
+import { createOutputOption, parseText, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
 import { withFiles } from '../../client/with-files.ts';
@@ -9,21 +9,19 @@ interface ManifestsCommandFlags extends ManifestsFlags {
   readonly output: string;
 }
 
-const parsePath = createParser(/\S/, 'Must not be empty.');
-
 export function createManifestsCommand(): Command {
   const command = new Command('manifests')
     .description('Check the manifests of an installer before the install.')
-    .argument('<source>', 'directory of the installer, one file, or - for stdin', parsePath)
-    .option('--split <dir>', 'write one document per file into this new directory, and check that', parsePath)
+    .argument('<source>', 'directory of the installer, one file, or - for stdin', parseText)
+    .option('--split <dir>', 'write one document per file into this new directory, and check that', parseText)
     .option('--openshift-version <version>', 'the release to install, such as 4.20', parseVersionOption)
     .addOption(
       new Option('--operator <source>', 'render with this image of the operator, or with this program')
-        .argParser(parsePath)
+        .argParser(parseText)
         .conflicts(['releaseImage']),
     )
-    .option('--release-image <image>', 'find the image of the operator in this release with oc', parsePath)
-    .option('--authfile <file>', 'pull secret for the image of the operator', parsePath)
+    .option('--release-image <image>', 'find the image of the operator in this release with oc', parseText)
+    .option('--authfile <file>', 'pull secret for the image of the operator', parseText)
     .option('--warnings-as-errors', 'exit with 1 also for warnings')
     .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
