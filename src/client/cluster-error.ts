@@ -4,7 +4,7 @@ import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, describeError, isTimeout } from '../kube/errors.ts';
 import { CredentialsError } from './credentials-error.ts';
-import { shell, verbatim } from '../diagnosis/shell-command.ts';
+import { shell, type ShellCommand, verbatim } from '../diagnosis/shell-command.ts';
 import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
@@ -31,7 +31,7 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
 
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const server = `the API server at ${address}`;
-  const explain = (message: string, advice?: Advice) =>
+  const explain = (message: string, advice?: Advice | readonly Advice[]) =>
     new CliError(message, EXIT_CODE.clusterAccess, { cause: error, advice });
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (!(error instanceof ClusterAccessError)) return error;
@@ -79,21 +79,29 @@ export const READER_RESOURCES: ReadonlySet<string> = new Set([
   'validatingwebhookconfigurations',
 ]);
 
-/** The role that has the right, if a profile of `render` or the guard's manifests contain one. */
-function adviseRights({ verb, resource, group }: ClusterAccessError['access'], denial: string): Advice | undefined {
-  const apply = 'an administrator can apply the role that has the right, and bind it to you';
-  const profile = shell`machineconfig-guard render --from-cluster`;
-  const isWrite = verb === 'create' || verb === 'patch';
-  // `restore` reads the disk of a node with a pod.
-  if (resource === 'pods' || (isWrite && group === MCO_GROUP))
-    return advise(apply, shell`${profile} --profile restore-role --out - | oc apply -f -`);
-  if (verb === 'delete' && resource === 'machineconfigs')
-    return advise(apply, shell`${profile} --profile verify-role --out - | oc apply -f -`);
-  if ((verb !== 'get' && verb !== 'list') || !READER_RESOURCES.has(resource)) return undefined;
+/** How to get the right, if a role of a profile of `render` or of the guard's manifests has it. */
+function adviseRights({ verb, resource, group }: ClusterAccessError['access'], denial: string): readonly Advice[] {
   const user = verbatim(/^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER');
-  const role = 'machineconfig-guard-reader';
-  const bind = shell`oc create clusterrolebinding ${role} --clusterrole=${role} --user=${user}`;
-  return advise('an administrator can bind the role of the readers, which the manifests of the guard contain', bind);
+  const bind = (role: string) => shell`oc create clusterrolebinding ${role} --clusterrole=${role} --user=${user}`;
+  if (resource === 'pods') {
+    const role = 'machineconfig-guard-restore-from-node';
+    // It allows commands as root on every node, so only in this namespace.
+    const namespace = 'openshift-machine-config-operator';
+    const bindIn = shell`oc create rolebinding ${role} --clusterrole=${role} --user=${user} -n ${namespace}`;
+    return adviseRole('restore-role', bindIn);
+  }
+  if ((verb === 'create' || verb === 'patch') && group === MCO_GROUP)
+    return adviseRole('restore-role', bind('machineconfig-guard-restore'));
+  if (verb === 'delete' && resource === 'machineconfigs')
+    return adviseRole('verify-role', bind('machineconfig-guard-verify'));
+  if ((verb !== 'get' && verb !== 'list') || !READER_RESOURCES.has(resource)) return [];
+  const text = 'an administrator can bind the role of the readers, which the manifests of the guard contain';
+  return [advise(text, bind('machineconfig-guard-reader'))];
+}
+
+function adviseRole(profile: string, bind: ShellCommand | undefined): readonly Advice[] {
+  const apply = shell`machineconfig-guard render --from-cluster --profile ${profile} --out - | oc apply -f -`;
+  return [advise('an administrator can apply the role that has the right', apply), advise('bind it', bind)];
 }
 
 function explainConnectionError(error: unknown): string {

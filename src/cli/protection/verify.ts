@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { isRetryableRead } from '../../client/cluster-access.ts';
+import { hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
@@ -9,6 +9,7 @@ import { Output } from '../../client/output/output.ts';
 import { formatNext, getLineWidth, type ReportFormat, wrapBeside, wrapText } from '../../client/output/text-format.ts';
 import { pollUntilSettled } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
@@ -53,6 +54,11 @@ const NOTHING_IN_USE =
   'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
 const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
 
+const VERIFY_ROLE_ADVICE = advise(
+  'verify also needs the ClusterRole machineconfig-guard-verify; apply it, and bind it in the same way',
+  shell`machineconfig-guard render --from-cluster --profile verify-role --out - | oc apply -f -`,
+);
+
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
@@ -87,7 +93,10 @@ Examples:
       }
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
-        const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
+        const verification = flags.wait === true ? wait(api, flags, output) : verifyProtection(api);
+        const report = await verification.catch((error: unknown) => {
+          throw adviseSecondRole(error, api);
+        });
         output.printReport(report, formatReport(report, output.format));
         if (!isComplete(report)) throw new ReportedFailure();
       });
@@ -108,6 +117,15 @@ async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<V
   return answer;
 }
 
+/** The role of the readers, which the error names, does not suffice. */
+function adviseSecondRole(error: unknown, api: KubeApi): unknown {
+  const explained = toCliError(error, api);
+  const isRead = hasAnswered(error) && error.cause.status === 403 && error.access.verb !== 'delete';
+  if (!isRead || !(explained instanceof CliError)) return explained;
+  const { message, exitCode, advice } = explained;
+  return new CliError(message, exitCode, { cause: error, advice: [...advice, VERIFY_ROLE_ADVICE] });
+}
+
 /** A mode that does not deny stays. The policy floor denies before the pods of the guard run. */
 function isSettled({ mode, ...protection }: VerifyReport): boolean {
   // An unused config can take days to appear.
@@ -122,7 +140,7 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
   const facts: [string, string][] = [
     ['webhook', webhooks?.map(formatWebhook).join('; ') ?? '<unknown>'],
     ['policies', bindings?.join(', ') ?? '<unknown>'],
-    ['mode', mode ?? 'Enforce (default: no MachineConfigGuard exists)'],
+    ['mode', mode ?? (webhooks?.length === 0 ? '' : 'Enforce (default: no MachineConfigGuard exists)')],
   ];
   if (unused !== null) {
     const { config, message, wouldBeDeleted } = unused;

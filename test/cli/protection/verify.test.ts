@@ -22,6 +22,7 @@ import { INSTALLED_NAME } from '../../../src/api/paths.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
+const ADDRESS = /127\.0\.0\.1:\d+/g;
 const OVERRIDDEN = { annotations: { [ALLOW_DELETION_ANNOTATION]: '' } };
 const TERMINATING = { deletionTimestamp: '2026-11-23T12:00:00Z' };
 const IN_USE = `MCG_IN_USE: ${NEW} is in use by node worker-0\n(currentConfig).`;
@@ -41,7 +42,7 @@ test('if the guard denies, prints each step and exits with 0', async () => {
   const { exitCode, stdout, stderr } = await run('verify');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   // The cluster in memory has no managedFields.
-  await expect(stdout.replace(/127\.0\.0\.1:\d+/, 'ADDRESS')).toMatchFileSnapshot('verify-protected.txt');
+  await expect(stdout.replaceAll(ADDRESS, 'ADDRESS')).toMatchFileSnapshot('verify-protected.txt');
 });
 
 test('shows each webhook and policy, and <unknown> if the user may not read them', async () => {
@@ -63,10 +64,27 @@ test('shows each webhook and policy, and <unknown> if the user may not read them
     method === 'DELETE' && path.endsWith(OLD) ? fail(403, DENIAL) : 'pass',
   );
   const { stdout } = await run('verify');
-  await expect(stdout.replaceAll(kubeconfig, 'kubeconfig')).toMatchFileSnapshot('verify-exposed.txt');
+  const text = stdout.replaceAll(kubeconfig, 'kubeconfig').replaceAll(ADDRESS, 'ADDRESS');
+  await expect(text).toMatchFileSnapshot('verify-exposed.txt');
   removeAnswers();
   cluster.faults.intercept(({ path }) => (path.includes('admissionregistration') ? { status: 403 } : 'pass'));
-  expect((await run('verify')).stdout).toMatch(/^webhook {3}<unknown>\npolicies {2}<unknown>\n/);
+  expect((await run('verify')).stdout).toMatch(/^webhook {3}<unknown>\npolicies {2}<unknown>\n/m);
+});
+
+test('names both roles that a user needs who may read nothing', async () => {
+  const { cluster, run } = await startHealthyCluster();
+  cluster.faults.intercept(() => ({ status: 403 }));
+  for (const args of [['verify'], ['verify', '--wait']]) {
+    const { exitCode, stderr } = await run(...args);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('--clusterrole=machineconfig-guard-reader --user=USER\n');
+    expect(stderr).toContain('verify also needs the ClusterRole machineconfig-guard-verify; apply it');
+  }
+});
+
+test('without a guard, names no mode', async () => {
+  const { run } = await startHealthyCluster();
+  expect((await run('verify')).stdout).toMatch(/^webhook {3}none\npolicies {2}none\nmode {6}none\n/m);
 });
 
 const RULE = {
@@ -120,7 +138,7 @@ test('with --wait, retries through outages, prints each change, and ends when th
     expect.stringMatching(/^PROTECTED: the guard denies/),
     '',
   ]);
-  expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
+  expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/m);
 });
 
 test('with --wait, waits for the guard although the policy floor denies', async () => {
