@@ -29,7 +29,7 @@ interface CauseRule<Own extends Cause> {
 type CauseOf<Code extends CauseCode> = Extract<Cause, { readonly code: Code }>;
 
 const OPERATOR_NAMESPACE = 'openshift-machine-config-operator';
-const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
+const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap';
 /** The daemon then writes the config once without a comparison (machine-config-operator, pkg/daemon/update.go). */
 const FORCE_FILE = '/run/machine-config-daemon-force';
 /** Anything else in a reason could change a command. */

@@ -94,7 +94,7 @@ export interface WantedRestore {
 const MAX_REFERRERS = 3;
 const COPIES =
   '/etc/machine-config-daemon/currentconfig or /etc/mcs-machine-config-content.json of a node, or ' +
-  '/etc/mcs/bootstrap/machine-configs of the bootstrap host';
+  '/etc/mcs/bootstrap of the bootstrap host';
 /** Seen with the real daemon of 4.20 (docs/internals/decisions/0011-restore.md). */
 const DAEMON_CONSEQUENCE =
   'a running machine-config-daemon installs this content on each node that names the config, with a drain and a ' +

@@ -94,12 +94,12 @@ test('completes the beginning of the name of a missing config', async () => {
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
   const { stdout } = await run('restore', 'worker-', '--from', writeConfig());
   // Only one that begins so is missing. The content of the file cannot be restored, but its name fits.
-  expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*\\)\\n  Not restored \\(NoIgnitionContent\\)`));
+  expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*\\)\\n  Not restored \\(NoIgnitionContent\\)`, 'm'));
   expect((await run('restore', NEW, '--from', writeConfig())).stdout).toContain('(NameDiffers)');
 });
 
 test('continues a restore that has created its config, by its name alone or the beginning of it', async () => {
-  const { run, cluster } = await startHealthyCluster();
+  const { run, cluster, address } = await startHealthyCluster();
   const missing = await run('restore', GONE);
   expect([missing.exitCode, missing.stderr]).toEqual([
     2,
@@ -108,7 +108,7 @@ test('continues a restore that has created its config, by its name alone or the 
     ),
   ]);
   expect((await run('restore', NEW)).stdout).toBe(
-    `${NEW} (from the API)\n  exists. Nothing to do.\n\nNothing to restore.\n`,
+    `Cluster: ${address}\n${NEW} (from the API)\n  exists. Nothing to do.\n\nNothing to restore.\n`,
   );
   expect((await run('restore', NEW, '--from', 'node/worker-0')).stdout).toContain('exists. Nothing to do.');
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
@@ -152,7 +152,7 @@ test('restores from a directory in spite of an unusable file, which it names, an
   expect((await run('restore', '--from', unpacked)).stdout).toContain(`${GONE} (from `);
   const { stdout, stderr } = await run('restore', '--from', source);
   expect(stderr).toMatch(/skipped: .*rendered-b\.json is not complete JSON; copy the file again\n$/);
-  expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*config\\.json\\)\\n`));
+  expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*config\\.json\\)\\n`, 'm'));
 });
 
 test.each([
