@@ -27,6 +27,11 @@ const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluste
 /** Only a MachineConfigGuard that the guard creates gets them. */
 const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
 
+const SINGLE_NODE_NOTE = '--single-node: is set, because the cluster has one control-plane node';
+/** Only the Deployment has the label of the flag. */
+const UNKNOWN_REPLICAS_NOTE =
+  '--single-node: is not set, because nothing shows that it was: the Deployment does not exist; pass it if it was';
+
 export async function readVersion(api: KubeApi): Promise<number> {
   const { gitVersion = '' } = (await readObject<{ readonly gitVersion?: string }>(api, '/version')) ?? {};
   try {
@@ -61,8 +66,9 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
     ...(before === undefined ? [] : describeFlags(before, flags, guard !== undefined)),
     ...compareSettings(flags, isGiven, guard),
   ];
-  if (before === undefined && isSingleNode && !isGiven('singleNode')) {
-    notes.push('--single-node: is set, because the cluster has one control-plane node');
+  if (!isGiven('singleNode')) {
+    if (before === undefined && isSingleNode) notes.push(SINGLE_NODE_NOTE);
+    if (installed?.hasDeployment === false && !isSingleNode) notes.push(UNKNOWN_REPLICAS_NOTE);
   }
   if (before?.['tls'] === 'generated' && authority === undefined && !isReplaced) {
     notes.push(
