@@ -2,17 +2,22 @@
 # Ends the deadlock of an install in which nodes name rendered configs that the cluster never had. Call it in an install
 # script after the first nodes have joined, with KUBECONFIG set. It writes only through "restore", and can run again.
 #
-# Usage: repair-install.sh [MINUTES]    how long to wait for the API server and for the nodes, 30 by default
+# Usage: repair-install.sh [MINUTES [SOURCE...]]
+#   MINUTES  how long to wait for the API server and for the nodes, 30 by default
+#   SOURCE   file or directory with copies to read before the disks of the nodes, by default /etc/mcs/bootstrap, which
+#            only the bootstrap host has
 # Exit codes: 0 nothing to repair, or repaired; 1 not repaired; 2 wrong usage, or a program is missing;
 #             3 the API server did not answer, or denies access
 set -uo pipefail
 
 minutes=${1:-30}
+sources=("${@:2}")
 guard=${MACHINECONFIG_GUARD:-machineconfig-guard}
-if ! [[ $# -le 1 && $minutes =~ ^[0-9]{1,4}$ ]]; then
-  echo 'usage: repair-install.sh [MINUTES]' >&2
+if ! [[ $minutes =~ ^[0-9]{1,4}$ ]]; then
+  echo 'usage: repair-install.sh [MINUTES [SOURCE...]]' >&2
   exit 2
 fi
+if [ $# -le 1 ] && [ -d /etc/mcs/bootstrap ]; then sources=(/etc/mcs/bootstrap); fi
 for program in "$guard" jq; do
   command -v "$program" >/dev/null || { echo "$program is not on the PATH" >&2; exit 2; }
 done
@@ -44,8 +49,9 @@ esac
 
 while IFS=$'\t' read -r config nodes; do
   echo "restoring $config, which $nodes name" >&2
-  for node in $nodes; do
-    "$guard" restore "$config" --from "node/$node" --confirm --timeout "${minutes}m" </dev/null && break
+  # shellcheck disable=SC2086 # No name of a node has a space.
+  for source in "${sources[@]}" $(printf 'node/%s ' $nodes); do
+    "$guard" restore "$config" --from "$source" --confirm --timeout "${minutes}m" </dev/null && break
   done
 done < <(list_missing)
 

@@ -1,3 +1,5 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
@@ -47,6 +49,16 @@ test('restores what the nodes of a deadlocked install name, and ends when every 
   expect(await shell.run(SCRIPT)).toMatchObject({ exitCode: 0, stdout: 'nothing to repair\n' });
 });
 
+test('restores from a copy of the bootstrap host if no node has one', async () => {
+  file = { stderr: 'cat: No such file or directory', exitCode: 1 };
+  const copies = await mkdtemp(join(tmpdir(), 'mcg-bootstrap-'));
+  await writeFile(join(copies, `${MISSING.name}.json`), MISSING.text);
+  const script = shell.run(`${SCRIPT} 30 /none ${copies}`);
+  const [{ exitCode, stdout }] = await Promise.all([whileNodesRecover(installed, script), joinAfterRestore()]);
+  await rm(copies, { recursive: true });
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/\nrepaired\n$/)]);
+});
+
 test('exits with 1 and says what is wrong if no node has a copy', async () => {
   file = { stderr: 'cat: No such file or directory', exitCode: 1 };
   const { exitCode, stderr } = await shell.run(`${SCRIPT} 1`);
@@ -56,7 +68,7 @@ test('exits with 1 and says what is wrong if no node has a copy', async () => {
 });
 
 test.each([
-  ['an argument that is no number', `${SCRIPT} 1m`, 2, 'usage: repair-install.sh [MINUTES]'],
+  ['an argument that is no number', `${SCRIPT} 1m`, 2, 'usage: repair-install.sh [MINUTES [SOURCE...]]'],
   ['no program', `MACHINECONFIG_GUARD=none ${SCRIPT}`, 2, 'none is not on the PATH'],
   ['no kubeconfig', `KUBECONFIG=/none ${SCRIPT} 0`, 3, '/none'],
 ])('with %s, ends without a wait', async (_, command, exitCode, message) => {
