@@ -188,9 +188,10 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
 }
 
 function copySettings(parent: Command): void {
-  if (parent.commands.length > 0) parent.allowExcessArguments();
   for (const command of parent.commands) {
     command.copyInheritedSettings(parent);
+    // For an error of rejectUnknownSubcommand().
+    command.allowExcessArguments(command.commands.length > 0);
     copySettings(command);
   }
 }

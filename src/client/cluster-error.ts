@@ -1,10 +1,9 @@
 import { toPrintableLine } from '../common/printable-text.ts';
-import { MCO_GROUP } from '../mco/api-paths.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, describeError, isTimeout } from '../kube/errors.ts';
 import { CredentialsError } from './credentials-error.ts';
-import { shell, type ShellCommand, verbatim } from '../diagnosis/shell-command.ts';
+import { shell, verbatim } from '../diagnosis/shell-command.ts';
 import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
@@ -29,7 +28,7 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
 ];
 
-export function toCliError(error: unknown, { address }: KubeApi): unknown {
+export function toCliError(error: unknown, { address, userAgent }: KubeApi): unknown {
   const server = `the API server at ${address}`;
   const explain = (message: string, advice?: Advice | readonly Advice[]) =>
     new CliError(message, EXIT_CODE.clusterAccess, { cause: error, advice });
@@ -55,7 +54,9 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
     case 403: {
       // The reason names the user, and a subresource or another right that the request needs.
       const denial = reason.replace(/^.*? is forbidden: /, '');
-      return explain(`${server} denies you "${verb}" on ${target}: ${denial}`, adviseRights(access, denial));
+      const isImpersonation = denial.includes(' cannot impersonate ');
+      const advice = isImpersonation ? [] : adviseRoles(userAgent, access, denial);
+      return explain(`${server} denies you "${verb}" on ${target}: ${denial}`, advice);
     }
     case 404:
       return explain(`${server} does not serve ${kind}: ${NOT_INSTALLED}`);
@@ -63,45 +64,37 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
   return explain(`${server} answered ${cause.status} to ${verb} ${target}: ${reason}`);
 }
 
-/** What the ClusterRole `machineconfig-guard-reader` may read. */
-export const READER_RESOURCES: ReadonlySet<string> = new Set([
-  'certificatesigningrequests',
-  'deployments',
-  'leases',
-  'machineconfigguards',
-  'machineconfigpools',
-  'machineconfigs',
-  'machineosbuilds',
-  'machineosconfigs',
-  'nodes',
-  'poddisruptionbudgets',
-  'validatingadmissionpolicybindings',
-  'validatingwebhookconfigurations',
-]);
-
-/** How to get the right, if a role of a profile of `render` or of the guard's manifests has it. */
-function adviseRights({ verb, resource, group }: ClusterAccessError['access'], denial: string): readonly Advice[] {
+/** The roles that the manifests contain for the command, which the user agent names. */
+function adviseRoles(userAgent: string, { verb, resource }: ClusterAccessError['access'], denial: string) {
   const user = verbatim(/^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER');
+  const apply = (profile: string) => {
+    const command = shell`machineconfig-guard render --from-cluster --profile ${profile} --out - | oc apply -f -`;
+    return advise('an administrator can apply the role that has the right', command);
+  };
   const bind = (role: string) => shell`oc create clusterrolebinding ${role} --clusterrole=${role} --user=${user}`;
-  if (resource === 'pods') {
-    const role = 'machineconfig-guard-restore-from-node';
-    // It allows commands as root on every node, so only in this namespace.
-    const namespace = 'openshift-machine-config-operator';
-    const bindIn = shell`oc create rolebinding ${role} --clusterrole=${role} --user=${user} -n ${namespace}`;
-    return adviseRole('restore-role', bindIn);
+  const ofReader = advise(
+    'an administrator can bind the role of the readers, which the manifests of the guard contain',
+    bind('machineconfig-guard-reader'),
+  );
+  switch (userAgent.replace(/^.*\//, '')) {
+    case 'check':
+    case 'status':
+    case 'who-uses':
+      return [ofReader];
+    case 'verify': {
+      const ofVerify = [apply('verify-role'), advise('bind it', bind('machineconfig-guard-verify'))];
+      return verb === 'delete' ? ofVerify : [ofReader, ...ofVerify];
+    }
+    case 'restore': {
+      const role = 'machineconfig-guard-restore-from-node';
+      // It allows commands as root on every node, so it is bound only in this namespace.
+      const ofNode = shell`oc create rolebinding ${role} --clusterrole=${role} --user=${user}
+        -n openshift-machine-config-operator`;
+      const binding = resource === 'pods' ? ofNode : bind('machineconfig-guard-restore');
+      return [apply('restore-role'), advise('bind it', binding)];
+    }
   }
-  if ((verb === 'create' || verb === 'patch') && group === MCO_GROUP)
-    return adviseRole('restore-role', bind('machineconfig-guard-restore'));
-  if (verb === 'delete' && resource === 'machineconfigs')
-    return adviseRole('verify-role', bind('machineconfig-guard-verify'));
-  if ((verb !== 'get' && verb !== 'list') || !READER_RESOURCES.has(resource)) return [];
-  const text = 'an administrator can bind the role of the readers, which the manifests of the guard contain';
-  return [advise(text, bind('machineconfig-guard-reader'))];
-}
-
-function adviseRole(profile: string, bind: ShellCommand | undefined): readonly Advice[] {
-  const apply = shell`machineconfig-guard render --from-cluster --profile ${profile} --out - | oc apply -f -`;
-  return [advise('an administrator can apply the role that has the right', apply), advise('bind it', bind)];
+  return [];
 }
 
 function explainConnectionError(error: unknown): string {

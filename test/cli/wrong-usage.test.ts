@@ -17,6 +17,7 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
     [flag, ''],
     "argument '' is invalid. Must not be empty.\n",
   ]),
+  ['verify', ['x'], "too many arguments for 'verify'. Expected 0 arguments but got"],
   ['check', ['manifest', 'x'], 'check has no command "manifest"; it has manifests and bootstrap\n'],
   ['who-uses', ['--request-timeout', '5x'], 'Must be a duration'],
   ['who-uses', ['-n', 'a'], "unknown option '-n'"],

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
-import { READER_RESOURCES, toCliError } from '../../src/client/cluster-error.ts';
+import { parse } from 'yaml';
+import { toCliError } from '../../src/client/cluster-error.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
@@ -11,10 +11,13 @@ import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 
 type Verb = ConstructorParameters<typeof ClusterAccessError>[0];
 
-const API = { address: 'api:6443' } as KubeApi;
+const API = { address: 'api:6443', userAgent: 'machineconfig-guard' } as KubeApi;
 const SERVER = 'the API server at api:6443';
-const { answers, connections } = parse(readFileSync(new URL('cluster-errors.yaml', import.meta.url), 'utf8')) as {
+const { answers, rights, connections } = parse(
+  readFileSync(new URL('cluster-errors.yaml', import.meta.url), 'utf8'),
+) as {
   readonly answers: readonly [Verb, path: string, status: number, reason: string, message: string][];
+  readonly rights: readonly [command: string, Verb, resource: string, user: string, advice: string[]][];
   readonly connections: Readonly<Record<string, string>>;
 };
 
@@ -24,11 +27,21 @@ test.each(answers)('explains a %s of %s that was answered with %i', (verb, path,
   expect(error.describe(new CommandFormatter('machineconfig-guard', {}))).toBe(message);
 });
 
-test('advises the role of the readers for what it contains', () => {
-  const file = new URL('../../manifests/base/reader-roles.yaml', import.meta.url);
-  const [role] = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as unknown);
-  const { rules } = role as { readonly rules: readonly { readonly resources: readonly string[] }[] };
-  expect([...READER_RESOURCES]).toEqual(rules.flatMap(({ resources }) => resources).toSorted());
+test.each(rights)('for %s, says how to get the right to %s %s', (command, verb, resource, user, advice) => {
+  const denial = `${resource} is forbidden: ${user === '' ? '' : `User "${user}" `}cannot do it`;
+  const cause = new ApiError(403, '', denial);
+  const error = new ClusterAccessError(verb, `/api/v1/${resource}`, cause);
+  const api = { address: 'api:6443', userAgent: `machineconfig-guard/${command}` } as KubeApi;
+  const { message, ...explained } = toCliError(error, api) as CliError;
+  expect(message).toMatch(/^the API server at api:6443 denies you .* on .*: .*cannot do it$/);
+  const commands = new CommandFormatter('machineconfig-guard', {});
+  expect(explained.advice.map(({ command: line }) => line && commands.toLine(line))).toEqual(advice);
+});
+
+test('advises no role if the user may not impersonate', () => {
+  const cause = new ApiError(403, '', 'users "b" is forbidden: User "a" cannot impersonate resource "users"');
+  const api = { address: 'api:6443', userAgent: 'machineconfig-guard/check' } as KubeApi;
+  expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), api)).toMatchObject({ advice: [] });
 });
 
 test.each(Object.entries(connections))('explains a connection that fails with %s', (code, reason) => {

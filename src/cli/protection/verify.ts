@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
+import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
@@ -9,7 +9,6 @@ import { Output } from '../../client/output/output.ts';
 import { formatNext, getLineWidth, type ReportFormat, wrapBeside, wrapText } from '../../client/output/text-format.ts';
 import { pollUntilSettled } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { shell } from '../../diagnosis/shell-command.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
@@ -54,11 +53,6 @@ const NOTHING_IN_USE =
   'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
 const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
 
-const VERIFY_ROLE_ADVICE = advise(
-  'verify also needs the ClusterRole machineconfig-guard-verify; apply it, and bind it in the same way',
-  shell`machineconfig-guard render --from-cluster --profile verify-role --out - | oc apply -f -`,
-);
-
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
@@ -93,10 +87,7 @@ Examples:
       }
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
-        const verification = flags.wait === true ? wait(api, flags, output) : verifyProtection(api);
-        const report = await verification.catch((error: unknown) => {
-          throw adviseSecondRole(error, api);
-        });
+        const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
         output.printReport(report, formatReport(report, output.format));
         if (!isComplete(report)) throw new ReportedFailure();
       });
@@ -115,15 +106,6 @@ async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<V
       output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
   });
   return answer;
-}
-
-/** The role of the readers, which the error names, does not suffice. */
-function adviseSecondRole(error: unknown, api: KubeApi): unknown {
-  const explained = toCliError(error, api);
-  const isRead = hasAnswered(error) && error.cause.status === 403 && error.access.verb !== 'delete';
-  if (!isRead || !(explained instanceof CliError)) return explained;
-  const { message, exitCode, advice } = explained;
-  return new CliError(message, exitCode, { cause: error, advice: [...advice, VERIFY_ROLE_ADVICE] });
 }
 
 /** A mode that does not deny stays. The policy floor denies before the pods of the guard run. */
