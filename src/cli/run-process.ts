@@ -1,7 +1,6 @@
 import process from 'node:process';
 import { CommandFormatter } from '../client/output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
-import { getLastReport } from '../client/output/output.ts';
 import { isInterrupted } from '../client/signals.ts';
 import { reportError, type ProcessIo } from './program.ts';
 
@@ -16,8 +15,6 @@ export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitC
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') return;
-      // Only the report says what a command has written.
-      if (stream === process.stdout) io.stderr(getLastReport());
       throw new CliError(`cannot write the output: ${error.message}`, EXIT_CODE.failure, { cause: error });
     });
   }

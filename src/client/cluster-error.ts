@@ -67,10 +67,6 @@ export function toCliError(error: unknown, { address, userAgent }: KubeApi): unk
 /** The roles that the manifests contain for the command, which the user agent names. */
 function adviseRoles(userAgent: string, { verb, resource }: ClusterAccessError['access'], denial: string) {
   const user = verbatim(/^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER');
-  const apply = (profile: string) => {
-    const command = shell`machineconfig-guard render --from-cluster --profile ${profile} --out - | oc apply -f -`;
-    return advise('an administrator can apply the role that has the right', command);
-  };
   const bind = (role: string) => shell`oc create clusterrolebinding ${role} --clusterrole=${role} --user=${user}`;
   const ofReader = advise(
     'an administrator can bind the role of the readers, which the manifests of the guard contain',
@@ -82,7 +78,7 @@ function adviseRoles(userAgent: string, { verb, resource }: ClusterAccessError['
     case 'who-uses':
       return [ofReader];
     case 'verify': {
-      const ofVerify = [apply('verify-role'), advise('bind it', bind('machineconfig-guard-verify'))];
+      const ofVerify = [adviseProfile('verify-role'), advise('bind it', bind('machineconfig-guard-verify'))];
       return verb === 'delete' ? ofVerify : [ofReader, ...ofVerify];
     }
     case 'restore': {
@@ -91,10 +87,15 @@ function adviseRoles(userAgent: string, { verb, resource }: ClusterAccessError['
       const ofNode = shell`oc create rolebinding ${role} --clusterrole=${role} --user=${user}
         -n openshift-machine-config-operator`;
       const binding = resource === 'pods' ? ofNode : bind('machineconfig-guard-restore');
-      return [apply('restore-role'), advise('bind it', binding)];
+      return [adviseProfile('restore-role'), advise('bind it', binding)];
     }
   }
   return [];
+}
+
+function adviseProfile(profile: string): Advice {
+  const command = shell`machineconfig-guard render --from-cluster --profile ${profile} --out - | oc apply -f -`;
+  return advise('an administrator can apply the role that has the right', command);
 }
 
 function explainConnectionError(error: unknown): string {

@@ -54,6 +54,12 @@ export function parseDurationOption(value: string): number {
   return ms;
 }
 
+/** Of a command with `--wait`, which the flag includes. */
+export function createTimeoutOption(defaultValue: string): Option {
+  const option = new Option('--timeout <duration>', 'maximum time of --wait; also waits without --wait');
+  return toDurationOption(option, defaultValue).implies({ wait: true });
+}
+
 export function toDurationOption(option: Option, defaultValue: string): Option {
   return option.default(parseDuration(defaultValue), defaultValue).argParser(parseDurationOption);
 }

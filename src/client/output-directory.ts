@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, statSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
@@ -9,7 +9,7 @@ import { CliError, EXIT_CODE } from './exit.ts';
 export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
   const existingFiles: string[] = [];
   await explainFileErrors(directory, async () => {
-    await createDirectory(directory);
+    await mkdir(directory, { recursive: true });
     for (const name of names) {
       const file = path.join(directory, name);
       // lstat also finds a dangling link, which rename() would replace.
@@ -27,22 +27,11 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
 
 export async function prepareEmptyDirectory(directory: string): Promise<void> {
   const names = await explainFileErrors(directory, async () => {
-    await createDirectory(directory);
+    await mkdir(directory, { recursive: true });
     return await readdir(directory);
   });
   if (names.length === 0) return;
   throw new CliError(`${directory} is not empty; choose another directory`, EXIT_CODE.usage);
-}
-
-/**
- * Creates the missing directories of a path. The recursive mkdir of Node.js 20 never ends where a file system creates
- * no directory, such as below /proc.
- */
-async function createDirectory(directory: string): Promise<void> {
-  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  const parent = path.dirname(directory);
-  if (!existsSync(parent)) await createDirectory(parent);
-  await mkdir(directory);
 }
 
 /** Stages all files first, so a full disk leaves the old files unchanged. Private key files have mode 0600. */

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { CommanderError } from 'commander';
 import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../src/client/exit.ts';
@@ -8,7 +7,7 @@ import { getProgramName, reportError } from '../../src/cli/program.ts';
 import { advise } from '../../src/client/output/advice.ts';
 import { shell } from '../../src/diagnosis/shell-command.ts';
 import { startCommand } from './command-process.ts';
-import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
+import { CLUSTER_COMMAND_LINES, startEmptyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram, usageError } from './run-program.ts';
 import { useTerminal } from './terminal.ts';
 
@@ -117,23 +116,11 @@ test('a flag for the cluster before a command that reads none has no effect, as 
   expect(await runProgram(['version'])).toEqual(await runProgram(['--version']));
 });
 
-test.for<[string[], string]>([
-  [['help'], ''],
-  [['restore', '--from', 'config.json', '--kubeconfig', 'kubeconfig', '--confirm'], 'Nothing was written.'],
-  [['uninstall', '--kubeconfig', 'kubeconfig', '--confirm'], 'Nothing denies the deletion'],
-])('if the disk is full, %j says so, and prints its report on stderr', async ([args, report], { skip }) => {
+test('if the disk is full, says so', async ({ skip }) => {
   skip(process.platform !== 'linux', 'only Linux has /dev/full');
-  const { kubeconfig } = await startHealthyCluster();
-  const directory = path.dirname(kubeconfig);
-  const config = { metadata: { name: GONE }, spec: { config: { ignition: { version: '3.4.0' } } } };
-  writeFileSync(path.join(directory, 'config.json'), JSON.stringify(config));
-  const words = args.map((arg) =>
-    /kubeconfig$|json$/.test(arg) && !arg.startsWith('-') ? path.join(directory, arg) : arg,
-  );
-  const { exitCode, stderr } = await startCommand(words, undefined, '/dev/full').outcome;
+  const { exitCode, stderr } = await startCommand(['help'], undefined, '/dev/full').outcome;
   const message = 'machineconfig-guard: cannot write the output: ENOSPC: no space left on device, write\n';
-  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(report) });
-  expect(stderr.endsWith(message)).toBe(true);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: message });
 });
 
 test.each(CLUSTER_COMMAND_LINES)('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {

@@ -11,7 +11,6 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ['serve', ['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],
   ['status', ['--contexts', ','], 'Must be all, or names separated by commas.\n'],
   ['status', ['--contexts', 'all', '--context', 'a'], "cannot be used with option '--context <name>'\n"],
-  ['verify', ['--timeout', '5s'], '--timeout needs --wait; add --wait, or drop --timeout\n'],
   ...['--kubeconfig', '--context', '--as'].map((flag): [string, string[], string] => [
     'check',
     [flag, ''],

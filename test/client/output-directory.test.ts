@@ -57,7 +57,6 @@ test.each([
   ['file', 'file already exists'],
   ['file/certs', 'not a directory'],
   ['x'.repeat(300), 'name too long'],
-  ['/proc/missing/certs', 'no such file or directory'],
 ])('explains why it cannot write to %s', async (name, reason) => {
   writeFileSync(fileOf('file'), '');
   const directory = path.resolve(root, name);

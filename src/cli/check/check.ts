@@ -1,9 +1,14 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
+import {
+  createNumberParser,
+  createOutputOption,
+  createParser,
+  createTimeoutOption,
+} from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { createBootstrapCommand } from './bootstrap-command.ts';
@@ -40,7 +45,7 @@ export function createCheckCommand(): Command {
       parseCount,
     )
     .option('--wait', 'wait until the result is fine or cannot recover')
-    .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
+    .addOption(createTimeoutOption('30m'))
     .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',
@@ -68,9 +73,6 @@ Examples:
     .action(async (flags: CheckFlags) => {
       const output = new Output(command, flags);
       const { wait = false } = flags;
-      if (!wait && command.getOptionValueSource('timeout') === 'cli') {
-        throw new CliError('--timeout needs --wait; add --wait, or drop --timeout', EXIT_CODE.usage);
-      }
       const check = await runCheck(flags, output);
       const { report } = check;
       const table = formatCheckReport(output.format, check, wait);

@@ -110,27 +110,20 @@ function findTopic(given: string, entries: readonly Entry[]): string {
   const near = findNear(wanted);
   const [only, ...more] = near;
   if (only !== undefined && more.length === 0) return only;
-  // The runbook of a problem comes before the sections about it, and the middle of a word says little.
-  const starting = near.filter((name) => name.split(/[-/]/).some((word) => simplify(word).startsWith(wanted)));
-  const codes = near.filter((name) => !name.includes('/'));
-  const runbooks = entries
-    .filter(({ section }) => near.includes(section))
-    .flatMap(listLinks)
-    .filter(isAlert);
   const word = given.trim().toLowerCase();
-  const count = ({ text }: Entry): number => text.toLowerCase().split(word).length;
-  const mentioning = entries
-    .filter((entry) => word !== '' && !PAGES.includes(entry.section) && count(entry) > 1)
-    .toSorted((one, other) => count(other) - count(one))
-    .map(({ section }) => section);
+  const mentioning = entries.filter(
+    ({ section, text }) => !PAGES.includes(section) && text.toLowerCase().includes(word),
+  );
   const findBeginning = (part: string): readonly string[] => {
     const found = findNear(part);
     return found.length > 0 || part.length <= MIN_BEGINNING ? found : findBeginning(part.slice(0, -1));
   };
-  const found = [[...starting, ...codes, ...runbooks, ...near], mentioning, findBeginning(wanted)].find(
-    ({ length }) => length > 0,
-  );
-  const nearest = [...new Set(found)];
+  const sections = word === '' ? [] : mentioning.map(({ section }) => section);
+  const found = [near, sections, findBeginning(wanted)].find(({ length }) => length > 0);
+  // The middle of a word says little. Codes and alerts come before sections.
+  const rank = (name: string): number =>
+    (name.split(/[-/]/).some((part) => part.startsWith(word)) ? 0 : 2) + Number(name.includes('/'));
+  const nearest = [...new Set(found)].toSorted((one, other) => rank(one) - rank(other));
   const advice = advise(
     nearest.length === 0 ? 'list all topics' : `the nearest: ${joinFirst(nearest, MAX_NEAREST)}; read the first`,
     shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,

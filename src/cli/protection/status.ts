@@ -3,7 +3,7 @@ import { hasAnswered } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
-import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
+import { inContext } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatAge } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
@@ -124,17 +124,14 @@ Examples:
 }
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
-  const { readContexts } = await import('../../client/kubeconfig.ts');
+  const { loadConnection, readContexts } = await import('../../client/kubeconfig.ts');
   const { current, distinct } = readContexts(flags);
-  if (flags.contexts === 'all' && distinct.length > 0) return distinct;
-  const single = flags.context ?? current;
-  if (flags.contexts === undefined && single !== undefined) return [single];
-  if (flags.contexts === undefined || distinct.length === 0) {
-    const advice = distinct.length === 0 ? LOGIN_ADVICE : advise('choose one with --context or --contexts');
-    throw new CliError('the kubeconfig has no current-context', EXIT_CODE.clusterAccess, { advice });
-  }
+  const named = flags.contexts?.split(',') ?? [flags.context ?? current ?? []].flat();
+  const contexts = flags.contexts === 'all' ? distinct : named;
+  // It throws the error of a kubeconfig without a context.
+  if (contexts.length === 0) loadConnection(flags);
   // A context that does not exist is an entry with that error.
-  return [...new Set(flags.contexts.split(','))];
+  return [...new Set(contexts)];
 }
 
 async function readEntry(flags: StatusFlags, context: string) {

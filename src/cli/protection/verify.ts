@@ -1,9 +1,9 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
+import { ReportedFailure } from '../../client/exit.ts';
+import { createOutputOption, createTimeoutOption } from '../../client/option-parsers.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, getLineWidth, type ReportFormat, wrapBeside, wrapText } from '../../client/output/text-format.ts';
@@ -57,7 +57,7 @@ export function createVerifyCommand(): Command {
   const command = new Command('verify')
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
     .option('--wait', 'wait until the guard protects')
-    .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '5m'))
+    .addOption(createTimeoutOption('5m'))
     .addOption(createOutputOption())
     .addHelpText(
       'after',
@@ -82,9 +82,6 @@ Examples:
   machineconfig-guard verify --wait --timeout 10m`,
     )
     .action(async (flags: VerifyFlags) => {
-      if (flags.wait !== true && command.getOptionValueSource('timeout') === 'cli') {
-        throw new CliError('--timeout needs --wait; add --wait, or drop --timeout', EXIT_CODE.usage);
-      }
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
         const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);

@@ -30,9 +30,7 @@ const OWN_PROGRAM = 'machineconfig-guard';
 /** Some shells expand a word that begins with `=`. */
 const PLAIN_WORD = /^[-\w./:@%+,][-\w./:@%+=,]*$/;
 /** A terminal could interpret them, or a person would copy something else. */
-const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
-/** Also what a format of `printf` or a pair of quotes would change. */
-const ESCAPED = /['"!\\%]|[\p{C}\p{Zl}\p{Zp}]/gu;
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 export class CommandFormatter {
   readonly program: string;
@@ -75,15 +73,10 @@ function toFlag(name: string, value: string | undefined): string[] {
 }
 
 /**
- * Quotes a word. Every POSIX shell then reads exactly the same bytes, except line feeds at the end of a word that has
- * unprintable characters. No name of an object has them, only a path or a context of the user.
+ * Quotes a word, for every POSIX shell. Only a path or a context of the user can have unprintable characters. A command
+ * with a question mark in their place finds no such file or context.
  */
 function toShellWord(word: string): string {
   if (PLAIN_WORD.test(word)) return word;
-  if (!UNPRINTABLE.test(word)) return `'${word.replaceAll("'", String.raw`'\''`)}'`;
-  return `"$(printf '${word.replaceAll(ESCAPED, escape)}')"`;
-}
-
-function escape(character: string): string {
-  return Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+  return `'${word.replaceAll(UNPRINTABLE, '?').replaceAll("'", String.raw`'\''`)}'`;
 }

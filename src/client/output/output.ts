@@ -13,13 +13,6 @@ const SAFE = /^[\n\t -~]*$/;
 /** A terminal's bold, red and magenta, and their ends. */
 const STYLE = /^(?:0|1|22|31|35|39)m/;
 
-let lastReport = '';
-
-/** For a process that cannot write it to stdout. */
-export function getLastReport(): string {
-  return lastReport;
-}
-
 export class Output {
   readonly format: ReportFormat;
   readonly #command: Command;
@@ -35,17 +28,18 @@ export class Output {
 
   /** @param text for a person. It begins with the server of the report, because a fleet has several */
   printReport(report: object, text: string): void {
-    const isData = ['json', 'yaml'].includes(this.#kind);
     const { server } = report as { readonly server?: string };
     const title = server === undefined || this.#kind === 'name' ? '' : `Cluster: ${server}\n`;
-    lastReport = isData ? formatJson(report, this.format.commands) : title + text;
-    if (this.#kind === 'yaml') {
-      // Only quoted strings can have escapes. Aliases for repeated objects are valid YAML, but hard to read.
-      const strings = { defaultKeyType: 'PLAIN', defaultStringType: 'QUOTE_DOUBLE' } as const;
-      const options = { ...strings, aliasDuplicateObjects: false, lineWidth: 0 };
-      lastReport = escapeUnsafe(stringify(JSON.parse(lastReport), options));
-    }
-    this.print(lastReport);
+    this.print(this.#formatData(report) ?? title + text);
+  }
+
+  #formatData(report: object): string | undefined {
+    if (this.#kind !== 'json' && this.#kind !== 'yaml') return undefined;
+    const json = formatJson(report, this.format.commands);
+    if (this.#kind === 'json') return json;
+    // Only quoted strings can have escapes. Aliases for repeated objects are valid YAML, but hard to read.
+    const strings = { defaultKeyType: 'PLAIN', defaultStringType: 'QUOTE_DOUBLE' } as const;
+    return escapeUnsafe(stringify(JSON.parse(json), { ...strings, aliasDuplicateObjects: false, lineWidth: 0 }));
   }
 
   print(text: string): void {

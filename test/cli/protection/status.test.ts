@@ -156,7 +156,7 @@ test.each([
     ['--context', 'a', '--kubeconfig', '/nowhere'],
     'the kubeconfig /nowhere (from --kubeconfig) is not usable: cannot read /nowhere: it does not exist\n',
   ],
-  [[], 'the kubeconfig has no current-context; choose one with --context or --contexts\n'],
+  [[], 'the kubeconfig has no current-context; choose one with --context; it has a\n'],
   [['--contexts', 'all'], 'the kubeconfig has no current-context; log in with: oc --kubeconfig FILE login\n'],
 ])('without a context for %j, exits with 3', async (args, sentence) => {
   writeKubeconfig(args[0] === '--contexts' ? [] : ['a'], [], '');
