@@ -15,15 +15,8 @@ export interface CertificateFilesOptions {
   readonly signal: AbortSignal;
 }
 
-/** A file is unreadable, or has no usable certificate or key. The message follows the flag of `file`. */
-export class CertificateFilesError extends Error {
-  readonly file: string | undefined;
-
-  constructor(message: string, file?: string) {
-    super(message);
-    this.file = file;
-  }
-}
+/** A file is unreadable, or has no usable certificate or key. The message names it. */
+export class CertificateFilesError extends Error {}
 
 /** No watch: network file systems and replaced directories send no events. */
 const INTERVAL_MS = 1_000;
@@ -76,7 +69,7 @@ async function readText(file: string): Promise<string> {
   } catch (error) {
     const { code = 'unreadable' } = error as NodeJS.ErrnoException;
     const problem = code === 'ENOENT' ? 'does not exist' : `cannot be read: ${code}`;
-    throw new CertificateFilesError(`${file} ${problem}.`, file);
+    throw new CertificateFilesError(`${file} ${problem}.`);
   }
 }
 

@@ -10,6 +10,7 @@ import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
 import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../client/exit.ts';
+import { FileError } from '../files/file-error.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
@@ -71,10 +72,12 @@ function formatError(error: CliError, commands: CommandFormatter): string {
 
 /** Prints the error, unless the report has explained it. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(
-  error: unknown,
+  thrown: unknown,
   io: ProcessIo,
   commands = new CommandFormatter(PROGRAM_NAME, {}),
 ): ExitCode {
+  const isOfFile = thrown instanceof FileError;
+  const error = isOfFile ? new CliError(thrown.message, EXIT_CODE.usage, { cause: thrown }) : thrown;
   const isDebug = !['', '0', 'false'].includes(process.env['MCG_DEBUG'] ?? '');
   const print = (text: string): void => io.stderr(`${removeUnsafe(text)}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;

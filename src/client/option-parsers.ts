@@ -64,23 +64,14 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
   return option.default(parseDuration(defaultValue), defaultValue).argParser(parseDurationOption);
 }
 
-const OUTPUT_DESCRIPTIONS: Readonly<Record<string, string>> = {
-  name: 'name prints one name per line',
-  wide: 'wide prints more columns',
-};
-
-export function createOutputOption(formats: readonly string[] = ['text', 'json', 'yaml']): Option {
-  const notes = formats.flatMap((format) => OUTPUT_DESCRIPTIONS[format] ?? []);
-  return new Option('-o, --output <format>', ['output format', ...notes].join('; '))
-    .choices(formats)
-    .default(formats[0]);
+export function createOutputOption(): Option {
+  return new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text');
 }
 
-/** An empty path would mean the current directory, and `-` means stdout elsewhere. */
-export function parseOutputDirectory(value: string): string {
-  if (value === '') throw new CliError('--out must not be empty', EXIT_CODE.usage);
-  if (value === '-') throw new CliError('--out must be a directory: there are several files', EXIT_CODE.usage);
-  return value;
+/** Of a report that lists objects. */
+export function createListOutputOption(): Option {
+  const text = 'output format; name prints one name per line; wide prints more columns';
+  return new Option('-o, --output <format>', text).choices(['text', 'json', 'name', 'wide', 'yaml']).default('text');
 }
 
 /** `oc get machineconfig -o name` prints a prefix that ends with a slash. */

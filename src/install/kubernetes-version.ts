@@ -30,11 +30,6 @@ export function parseOpenShiftVersion(text: string): number {
   return Number(major) > 4 ? OF_OPENSHIFT_5 : assertSupported(Number(minor) + OF_OPENSHIFT_4_0);
 }
 
-/** Whether a cluster with this Kubernetes version can have the OpenShift version that has the other one. */
-export function isSameVersion(version: number, ofOpenShift: number): boolean {
-  return Math.min(version, OF_OPENSHIFT_5) === Math.min(ofOpenShift, OF_OPENSHIFT_5);
-}
-
 function assertSupported(version: number): number {
   if (version >= OLDEST) return version;
   throw new RangeError('The oldest supported version is Kubernetes 1.27 (OpenShift 4.14).');

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Command } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
-import { collect, createNumberParser, createParser, parseOutputDirectory } from '../../client/option-parsers.ts';
+import { collect, createNumberParser, createParser } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -31,6 +31,8 @@ interface CertsFlags {
 
 const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
+const parseDirectory = createParser(/^(?!-$)./, 'Must be a directory.');
+
 /** Resolvers can read a name that ends in a number as an address. */
 const parseDns = createParser(
   { test: (value) => isObjectName(value.toLowerCase()) && !/(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i.test(value) },
@@ -44,12 +46,7 @@ const parseIp = createParser(
 export function createCertsCommand(): Command {
   const command = new Command('certs')
     .description('Create a certificate authority and a serving certificate for the webhook.')
-    .option(
-      '--out <dir>',
-      `directory for ${CERTIFICATE_FILES.join(', ')}; created if missing`,
-      parseOutputDirectory,
-      'certs',
-    )
+    .option('--out <dir>', `directory for ${CERTIFICATE_FILES.join(', ')}; created if missing`, parseDirectory, 'certs')
     .option(
       '--dns <name>',
       'DNS name of the webhook; repeatable (default: the Service of the manifests)',

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createOutputOption, parseText } from '../../client/option-parsers.ts';
+import { createListOutputOption, parseText } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import {
   checkBootstrap,
@@ -9,7 +9,7 @@ import {
   formatBootstrapReport,
   readBootstrapDirectory,
 } from './check-bootstrap.ts';
-import { withFiles } from '../../client/with-files.ts';
+import { withStopSignal } from '../../client/signals.ts';
 
 interface BootstrapFlags extends ClusterFlags {
   readonly output: string;
@@ -19,7 +19,7 @@ export function createBootstrapCommand(): Command {
   const command = new Command('bootstrap')
     .description('Check that the cluster has the configs of the bootstrap host.')
     .argument('<dir>', 'directory of the bootstrap host, such as /etc/mcs/bootstrap', parseText)
-    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
+    .addOption(createListOutputOption())
     .addHelpText(
       'after',
       `
@@ -40,7 +40,7 @@ Examples:
     )
     .action(async (directory: string, flags: BootstrapFlags) => {
       const output = new Output(command, flags);
-      const host = await withFiles((signal) => readBootstrapDirectory(directory, signal));
+      const host = await withStopSignal((signal) => readBootstrapDirectory(directory, signal), 'interrupted');
       const { report, isInstalling } = await withKubeApi(flags, 'machineconfig-guard/check', (api) =>
         checkBootstrap(api, host),
       );

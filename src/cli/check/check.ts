@@ -5,7 +5,7 @@ import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cl
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import {
   createNumberParser,
-  createOutputOption,
+  createListOutputOption,
   createParser,
   createTimeoutOption,
 } from '../../client/option-parsers.ts';
@@ -46,7 +46,7 @@ export function createCheckCommand(): Command {
     )
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(createTimeoutOption('30m'))
-    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
+    .addOption(createListOutputOption())
     .addHelpText(
       'after',
       `

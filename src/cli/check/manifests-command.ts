@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createOutputOption, parseText, parseVersionOption } from '../../client/option-parsers.ts';
+import { createListOutputOption, parseText, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
-import { withFiles } from '../../client/with-files.ts';
+import { withStopSignal } from '../../client/signals.ts';
 
 interface ManifestsCommandFlags extends ManifestsFlags {
   readonly output: string;
@@ -23,7 +23,7 @@ export function createManifestsCommand(): Command {
     .option('--release-image <image>', 'find the image of the operator in this release with oc', parseText)
     .option('--authfile <file>', 'pull secret for the image of the operator', parseText)
     .option('--warnings-as-errors', 'exit with 1 also for warnings')
-    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
+    .addOption(createListOutputOption())
     .addHelpText(
       'after',
       `
@@ -55,8 +55,9 @@ Examples:
       const startedAt = Date.now();
       const onProgress = (text: string): void => output.printProgress(text, Date.now() - startedAt);
       const { checkManifests } = await import('../../manifests/check-manifests.ts');
-      const { report, table, names, failure, warning } = await withFiles((signal) =>
-        checkManifests(source, { ...flags, format, signal, onProgress }),
+      const { report, table, names, failure, warning } = await withStopSignal(
+        (signal) => checkManifests(source, { ...flags, format, signal, onProgress }),
+        'interrupted',
       );
       if (warning !== undefined) output.printNote(`${format.commands.program}: warning: ${warning}`);
       output.printReport(report, flags.output === 'name' ? names : table);

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { checkImage } from '../../install/image.ts';
 import { addClusterFlags } from '../../client/cluster-options.ts';
-import { createParser, parseOutputDirectory, parseVersionOption } from '../../client/option-parsers.ts';
+import { createParser, parseText, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import { addRecordedFlags, EXAMPLE_IMAGE, type RenderFlags, STDOUT } from './render-flags.ts';
+import { addRecordedFlags, EXAMPLE_IMAGE, type RenderFlags } from './render-flags.ts';
 
 const parseImage = createParser(
   { test: (value) => checkImage(value).valid },
@@ -13,9 +13,7 @@ const parseImage = createParser(
 export function createRenderCommand(): Command {
   const command = new Command('render')
     .description("Write the manifests of the guard, for `oc apply` or for an installer's openshift/ directory.")
-    .requiredOption('--out <dir>', 'output directory, created if missing; - prints one YAML stream', (value: string) =>
-      value === STDOUT ? STDOUT : parseOutputDirectory(value),
-    )
+    .requiredOption('--out <dir>', 'output directory, created if missing; - prints one YAML stream', parseText)
     .option(
       '--image <reference>',
       'image of the guard, preferably with a digest (default with --from-cluster: that of the installed guard)',
@@ -23,7 +21,11 @@ export function createRenderCommand(): Command {
     )
     .option('--from-cluster', 'read the version of the cluster, and keep image, authority and flags of its guard')
     .option('--new-authority', 'with --from-cluster: replace the authority of the installed guard')
-    .option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18', parseVersionOption)
+    .addOption(
+      new Option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18')
+        .argParser(parseVersionOption)
+        .conflicts('fromCluster'),
+    )
     .addOption(
       new Option(
         '--policy',

@@ -8,7 +8,7 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import type { Output } from '../../client/output/output.ts';
 import { checkImage } from '../../install/image.ts';
-import { isSameVersion, parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
+import { parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
@@ -39,19 +39,13 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   const kept = newAuthority ? undefined : cluster?.authority;
   const needsAuthority = hasGuard && tls === 'generated';
   const authority = needsAuthority ? (kept ?? (await createAuthority({ days: AUTHORITY_DAYS, now }))) : undefined;
-  const givenVersion = openshiftVersion === undefined ? undefined : parseOpenShiftVersion(openshiftVersion);
   const options = {
     ...flags,
-    kubernetesVersion: givenVersion ?? cluster?.version,
+    kubernetesVersion: openshiftVersion === undefined ? cluster?.version : parseOpenShiftVersion(openshiftVersion),
     authority,
     previousAuthority,
   };
   const installation = build(policy === true ? buildPolicy : buildInstallation, options);
-  if (cluster !== undefined && !isSameVersion(cluster.version, givenVersion ?? cluster.version)) {
-    output.printMessage(
-      `--openshift-version ${openshiftVersion}: the cluster has another version, with Kubernetes 1.${cluster.version}`,
-    );
-  }
   for (const note of cluster?.notes ?? []) output.printMessage(note);
   if (image !== undefined && !checkImage(image).pinned) {
     output.printMessage(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);

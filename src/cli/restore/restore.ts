@@ -17,16 +17,17 @@ import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/clu
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
-import { withFiles } from '../../client/with-files.ts';
+import { withStopSignal } from '../../client/signals.ts';
 import {
   applyStyle,
   formatNext,
   indent,
   type ReportFormat,
   type Style,
+  wrapBeside,
   wrapParagraph,
 } from '../../client/output/text-format.ts';
-import { joinWithAnd } from '../../common/printable-text.ts';
+import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { isOnNode, readSources } from './read-sources.ts';
@@ -100,7 +101,7 @@ Examples:
       await withKubeApi(flags, 'machineconfig-guard/restore', async (api) => {
         const output = new Output(command, flags);
         const run = (signal: AbortSignal) => runRestore(output, api, config, flags, signal);
-        const { report, failure } = await withFiles(run, 'interrupted; nothing was written');
+        const { report, failure } = await withStopSignal(run, 'interrupted; nothing was written');
         output.printReport(report, formatRestoreReport(output.format, report));
         throwUnlessOk(report, failure);
       });
@@ -167,27 +168,27 @@ function formatConfig(
   { name, source, outcome, namedBy, rejection, comparedWith, differences, warnings, steps }: ConfigReport,
 ) {
   // The name and the source can come from the disk of an untrusted node.
-  const lines = indent(format, `${name} (from ${source})`).map((line) => line.slice(2));
+  const lines = [wrapBeside('', toPrintableLine(`${name} (from ${source})`, 4_000), format.width)];
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
   if (outcome === 'rejected' && rejection !== null) {
-    lines.push(...indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));
+    lines.push(indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));
     const width = format.width - 2;
     lines.push(...formatNext({ ...format, width }, rejection.advice).map((line) => `  ${line}`));
   }
   if (steps.length === 0) return `${lines.join('\n')}\n`;
-  if (namedBy !== null) lines.push(...indent(format, `Named by ${namedBy}.`));
+  if (namedBy !== null) lines.push(indent(format, `Named by ${namedBy}.`));
   if (comparedWith !== null) lines.push(...formatComparison(format, comparedWith, differences));
-  for (const warning of warnings) lines.push(...indent(format, `Warning: ${warning}`));
+  for (const warning of warnings) lines.push(indent(format, `Warning: ${warning}`));
   lines.push(...formatSteps(format, steps));
   return `${lines.join('\n')}\n`;
 }
 
 function formatComparison(format: ReportFormat, other: string, differences: readonly ConfigDifference[]): string[] {
-  if (differences.length === 0) return indent(format, `Its pool has ${other}, with the same content.`);
+  if (differences.length === 0) return [indent(format, `Its pool has ${other}, with the same content.`)];
   const more = differences.length - MAX_DIFFERENCES;
   const table = formatDifferences(format, differences.slice(0, MAX_DIFFERENCES), 'COPY').trimEnd().split('\n');
   return [
-    ...indent(format, `Its pool has ${other}. Differences:`),
+    indent(format, `Its pool has ${other}. Differences:`),
     ...table.map((line) => `  ${line}`),
     ...(more > 0 ? [`  and ${more} more (--output json)`] : []),
   ];

@@ -130,7 +130,7 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
     };
     await runGuard(options, stopped);
   } catch (error) {
-    throw toServeError(error, flags);
+    throw toServeError(error);
   }
   api.close();
   log.info('stopped');
@@ -150,11 +150,7 @@ async function loadCertificate(
 }
 
 /** Returns the error that the command ends with: wrong usage if a flag is the cause, or else the error itself. */
-export function toServeError(error: unknown, flags: Pick<ServeFlags, 'tlsCertFile'>): unknown {
-  if (error instanceof CertificateFilesError) {
-    const { message, file } = error;
-    const flag = file === flags.tlsCertFile ? '--tls-cert-file' : '--tls-private-key-file';
-    return new CliError(file === undefined ? message : `${flag} ${message}`, EXIT_CODE.usage, { cause: error });
-  }
-  return error instanceof ListenError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
+export function toServeError(error: unknown): unknown {
+  const isUsage = error instanceof CertificateFilesError || error instanceof ListenError;
+  return isUsage ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
 }

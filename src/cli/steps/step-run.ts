@@ -238,7 +238,7 @@ export class StepRun {
 export function formatSteps(format: TextFormat, steps: readonly StepReport[]): string[] {
   return steps.flatMap(({ description, state }, index) => {
     if (state === 'done' || state === 'unnecessary') return [];
-    return indent(format, `${index + 1}. ${description}${STATE_TEXTS[state]}`);
+    return [indent(format, description + STATE_TEXTS[state], `${index + 1}. `)];
   });
 }
 

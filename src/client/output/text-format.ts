@@ -81,8 +81,9 @@ export function formatCommand({ width, commands }: ReportFormat, { text, command
   return [...comment, prefix + commands.toLine(command)];
 }
 
-export function indent({ width }: TextFormat, text: string): string[] {
-  return wrapText(toPrintableLine(text, 4_000), width - 2).map((line) => `  ${line}`);
+/** @param label stands before the first line, and the others are aligned with its text */
+export function indent({ width }: TextFormat, text: string, label = ''): string {
+  return wrapBeside(`  ${label}`, toPrintableLine(text, 4_000), width);
 }
 
 export function wrapParagraph({ width }: TextFormat, text: string): string {
