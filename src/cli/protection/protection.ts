@@ -48,7 +48,7 @@ export const UNKNOWN = {
   wayOut: null,
 } as const;
 
-const INSTALL_ADVICE = advise('install the guard', shell`machineconfig-guard explain install`);
+const INSTALL_ADVICE = advise('install the guard', shell`machineconfig-guard explain install/in-a-running-cluster`);
 const RENDER = shell`machineconfig-guard render --from-cluster --out - | oc apply -f -`;
 const APPLY_FLOOR = shell`machineconfig-guard render --from-cluster --profile policy-floor --out - | oc apply -f -`;
 export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', shell`machineconfig-guard verify`);

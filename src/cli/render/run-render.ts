@@ -48,7 +48,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   const installation = build(policy === true ? buildPolicy : buildInstallation, options);
   for (const note of cluster?.notes ?? []) output.printMessage(note);
   if (image !== undefined && !checkImage(image).pinned) {
-    output.printMessage(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);
+    output.printMessage(`warning: the image ${image} has no digest: ${DIGEST_REASON}`);
   }
   for (const warning of installation.warnings) output.printMessage(`warning: ${warning}`);
   if (cluster?.before !== undefined) {

@@ -74,7 +74,10 @@ test('shows each webhook and policy, and <unknown> if the user may not read them
 test('without a guard, names no mode, and --timeout waits for one', async () => {
   const { run } = await startHealthyCluster();
   const { exitCode, stderr } = await run('verify', '--timeout', '1s');
-  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^ +\d+s {2}EXPOSED: .* the guard is not installed\n$/)]);
+  expect([exitCode, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^ +\d+s {2}EXPOSED: .* the guard is not installed\n$/),
+  ]);
   expect((await run('verify')).stdout).toMatch(/^webhook {3}none\npolicies {2}none\nmode {6}none\n/m);
 });
 
