@@ -89,7 +89,7 @@ test('the profiles without a guard need no image, and their files stay beside th
 });
 
 test.each([
-  [['--image', 'example.com/guard:1'], '--image example.com/guard:1 has no digest'],
+  [['--image', 'example.com/guard:1'], 'the image example.com/guard:1 has no digest'],
   [['--openshift-version', '4.14'], 'failurePolicy is Ignore: Kubernetes 1.27 '],
 ])('with %j, warns on stderr', async (flags, warning) => {
   const { exitCode, stderr } = await render(...flags);
@@ -113,7 +113,7 @@ test('--out - prints only the manifests to stdout, also as a plugin, and notes o
   expect(created.stderr).toMatch(/^machineconfig-guard: created a new authority\. .* use --from-cluster\.\n$/);
   useTerminal(80, 'stderr');
   const { stderr } = await runProgram(['render', '--out', '-', '--image', 'example.com/guard:1', ...flags]);
-  expect(stderr).toMatch(/^machineconfig-guard: warning: --image \S+ has no digest: /);
+  expect(stderr).toMatch(/^machineconfig-guard: warning: the image \S+ has no digest: /);
   expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
 
