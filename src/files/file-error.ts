@@ -1,3 +1,4 @@
+import { getSystemErrorMap } from 'node:util';
 import { toPrintableLine } from '../common/printable-text.ts';
 
 /** A file is unusable. The message is printable, and contains nothing of the content. */
@@ -20,17 +21,18 @@ export function formatPath(path: string): string {
 }
 
 /** @throws FileError instead of an error of the file system */
-export async function explainErrors<T>(file: string, read: () => Promise<T>): Promise<T> {
+export async function explainErrors<T>(file: string, access: () => Promise<T>, verb = 'read'): Promise<T> {
   try {
-    return await read();
+    return await access();
   } catch (error) {
-    throw explainError(file, error);
+    throw explainError(file, error, verb);
   }
 }
 
 /** @returns a FileError for an error of the file system, and any other error unchanged */
-export function explainError(file: string, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof FileError || typeof code !== 'string' || code === 'ABORT_ERR') return error;
-  return new FileError(`cannot read ${formatPath(file)}: ${REASONS[code] ?? code}`, { cause: error });
+export function explainError(file: string, error: unknown, verb = 'read'): unknown {
+  const { code = '', errno = 0 } = error as NodeJS.ErrnoException;
+  const [, reason] = getSystemErrorMap().get(errno) ?? [];
+  if (reason === undefined) return error;
+  return new FileError(`cannot ${verb} ${formatPath(file)}: ${REASONS[code] ?? reason}`, { cause: error });
 }

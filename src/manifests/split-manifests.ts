@@ -3,7 +3,7 @@ import path from 'node:path';
 import { explainErrors, FileError, formatPath } from '../files/file-error.ts';
 import { createNodeBudget } from '../files/yaml-document.ts';
 import { parseStream, type StreamDocument } from '../files/yaml-stream.ts';
-import { explainFileErrors, prepareEmptyDirectory } from '../client/output-directory.ts';
+import { prepareEmptyDirectory, WRITE } from '../client/output-directory.ts';
 import { MAX_NODES } from './manifest-set.ts';
 import { createEmptyError, type ManifestInput } from './read-manifests.ts';
 
@@ -38,25 +38,29 @@ export async function splitManifests(
   for (const file of others) await explainErrors(file, () => access(path.join(directory, file), constants.R_OK));
   if (contents.size === 0) throw createEmptyError(directory);
   await prepareEmptyDirectory(out);
-  await explainFileErrors(out, async () => {
-    try {
-      for (const [target, content] of contents) {
-        signal.throwIfAborted();
-        await mkdir(path.dirname(target), { recursive: true });
-        // Manifests can contain secrets.
-        await writeFile(target, content, { mode: 0o600, flag: 'wx' });
+  await explainErrors(
+    out,
+    async () => {
+      try {
+        for (const [target, content] of contents) {
+          signal.throwIfAborted();
+          await mkdir(path.dirname(target), { recursive: true });
+          // Manifests can contain secrets.
+          await writeFile(target, content, { mode: 0o600, flag: 'wx' });
+        }
+        // A link in a directory that no installer reads can lead to large files. It stays a link.
+        for (const file of others) {
+          signal.throwIfAborted();
+          await cp(path.join(directory, file), path.join(out, file), { recursive: true, verbatimSymlinks: true });
+        }
+      } catch (error) {
+        // A part of the manifests would look like all.
+        for (const name of await readdir(out)) await rm(path.join(out, name), { recursive: true, force: true });
+        throw error;
       }
-      // A link in a directory that no installer reads can lead to large files. It stays a link.
-      for (const file of others) {
-        signal.throwIfAborted();
-        await cp(path.join(directory, file), path.join(out, file), { recursive: true, verbatimSymlinks: true });
-      }
-    } catch (error) {
-      // A part of the manifests would look like all.
-      for (const name of await readdir(out)) await rm(path.join(out, name), { recursive: true, force: true });
-      throw error;
-    }
-  });
+    },
+    WRITE,
+  );
 }
 
 /** Comments between documents stay with the one before. */

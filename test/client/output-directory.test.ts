@@ -55,12 +55,12 @@ test('replaces a dangling link only with overwrite, and nothing if a directory h
 
 test.each([
   ['file', 'file already exists'],
-  ['file/certs', 'not a directory'],
+  ['file/certs', 'it is not a directory'],
   ['x'.repeat(300), 'name too long'],
 ])('explains why it cannot write to %s', async (name, reason) => {
   writeFileSync(fileOf('file'), '');
   const directory = path.resolve(root, name);
   const message = `cannot write to ${directory}: ${reason}`;
-  await expect(write(directory)).rejects.toMatchObject({ exitCode: 2, message });
+  await expect(write(directory)).rejects.toMatchObject({ name: 'FileError', message });
   expect(readdirSync(root)).toEqual(['file']);
 });
