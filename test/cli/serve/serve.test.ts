@@ -87,7 +87,7 @@ describe('as a process', () => {
       expect.stringMatching(`cannot listen on port ${port} of 127\\.0\\.0\\.1: EADDRINUSE\n$`),
     ]);
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
-    expect(missing).toEqual(usageError('--tls-cert-file /nowhere/tls.crt does not exist.\n'));
+    expect(missing).toEqual(usageError('/nowhere/tls.crt does not exist.\n'));
   });
 });
 
