@@ -70,8 +70,8 @@ export const OPERATOR_RULES = {
     severity: ifSelected,
     find: findUncomparedFiles,
     message: (detail) =>
-      `${detail}: the machine-config-daemon compares only data URLs without append, so every node of a pool that ` +
-      'selects it becomes Degraded',
+      `${detail}: the machine-config-daemon compares only data URLs without append, so every node of the pool ` +
+      'becomes Degraded',
     advice: 'write the whole content as a data URL',
   },
   UnlabeledConfig: {
