@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Command } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
-import { collect, createNumberParser, createParser } from '../../client/option-parsers.ts';
+import { collect, createParser } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -17,19 +17,15 @@ const DEFAULT_DNS_NAMES = [
   'machineconfig-guard.machineconfig-guard.svc',
   'machineconfig-guard.machineconfig-guard.svc.cluster.local',
 ];
-const DEFAULT_DAYS = 365;
-/** The life of its authority, at which every serving certificate ends. */
-const MAX_DAYS = 3650;
+/** Of the serving certificate. */
+const DAYS = 365;
 
 interface CertsFlags {
   readonly out: string;
   readonly dns?: readonly string[];
   readonly ip?: readonly string[];
-  readonly days: number;
   readonly force?: boolean;
 }
-
-const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
 const parseDirectory = createParser(/^(?!-$)./, 'Must be a directory.');
 
@@ -53,19 +49,19 @@ export function createCertsCommand(): Command {
       collect(parseDns),
     )
     .option('--ip <address>', 'IP address of the webhook; repeatable', collect(parseIp))
-    .option('--days <n>', `days until the serving certificate expires, 1 to ${MAX_DAYS}`, parseDays, DEFAULT_DAYS)
     .option('--force', 'overwrite existing files, including the authority')
     .addHelpText(
       'after',
       `
 Every run creates a new authority, also with --force. Replace the caBundle of
 the webhook configuration together with the files. Private keys have mode 0600.
+The serving certificate is valid for a year, and the authority for ten.
 Permissions: none, it does not access a cluster.
 Exit codes: 0 written, 2 wrong usage, unwritable directory or existing files.
 
 Examples:
   machineconfig-guard certs --out certs/
-  machineconfig-guard certs --dns guard.example.com --ip 192.0.2.10 --days 90`,
+  machineconfig-guard certs --dns guard.example.com --ip 192.0.2.10`,
     )
     .action(async (flags: CertsFlags) => {
       await makeCertificates(flags, new Date());
@@ -85,13 +81,13 @@ Examples:
   return command;
 }
 
-async function makeCertificates({ out, days, force, dns, ip }: CertsFlags, now: Date): Promise<void> {
+async function makeCertificates({ out, force, dns, ip }: CertsFlags, now: Date): Promise<void> {
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
   const { AUTHORITY_DAYS, createAuthority, issueLeaf } = await import('../../certificates/authority.ts');
   const authority = await createAuthority({ days: AUTHORITY_DAYS, now });
   const dnsNames = (dns ?? DEFAULT_DNS_NAMES).map((name) => name.toLowerCase());
   const names = { dnsNames: [...new Set(dnsNames)], ipAddresses: [...new Set(ip)] };
-  const leaf = await issueLeaf({ authority, ...names, days, now });
+  const leaf = await issueLeaf({ authority, ...names, days: DAYS, now });
   const contents = [authority.certificatePem, authority.privateKeyPem, leaf.certificatePem, leaf.privateKeyPem];
   const files = CERTIFICATE_FILES.map((name, index) => {
     return { name, content: contents[index] ?? '', isPrivate: name.endsWith('.key') };
