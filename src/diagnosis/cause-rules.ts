@@ -219,8 +219,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       `the drain of ${names} has not ended${since ? `; it began at ${toSeconds(since)}` : ''}`,
     more: ({ obstacles: { budgets, endingPods } = NO_OBSTACLES }) => [
       ...budgets.map(
-        ({ namespace, name, pods }) =>
-          `PodDisruptionBudget ${namespace}/${name} allows no disruption of ${formatPods(pods)}`,
+        ({ namespace, name, pods, isTemporary }) =>
+          `PodDisruptionBudget ${namespace}/${name} allows no disruption of ${formatPods(pods)}` +
+          (isTemporary === true ? ' until more pods are healthy' : ''),
       ),
       endingPods.length === 0 ? '' : `Evicted, and not ended: ${formatPods(endingPods)}`,
     ],

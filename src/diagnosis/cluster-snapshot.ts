@@ -127,6 +127,8 @@ export interface BlockingBudget {
   readonly namespace: string;
   readonly name: string;
   readonly pods: readonly string[];
+  /** Whether it allows one once more of its pods are healthy. */
+  readonly isTemporary?: boolean;
 }
 
 /** What holds back the drain of a node. */

@@ -9,8 +9,10 @@ import {
   type DesiredOutdated,
   type DiskDiffers,
   type DrainBlocked,
+  type NodeCordoned,
   type NodeDegraded,
   type NodeNotReady,
+  type NodeUnavailable,
   type NotReported,
   type PoolDeleted,
   type Recovering,
@@ -21,6 +23,7 @@ import { type Cluster, findDownSince, findLostSince, findRemoval, isOlderThan, i
 import {
   type InspectedNode,
   type InspectedPool,
+  isForClient,
   isPoolOfControlPlane,
   type NodeReadiness,
 } from './cluster-snapshot.ts';
@@ -41,6 +44,8 @@ const RETRY = 'The daemon tries again within 2 minutes';
 const UPDATE = 'The daemon drains the node and reboots it once';
 /** Within two retries, a daemon whose disk has a `currentconfig` updates from that, whatever the annotation says. */
 const SELF_REPAIR_MINUTES = 2;
+const DRAIN = 'The operator repeats the drain every few minutes';
+const PERMANENT = 'The PodDisruptionBudget allows no disruption, even while all its pods are healthy';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */
@@ -62,7 +67,7 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
   const pending = findPendingCertificate(node, cluster);
   const isExplained = lostSince !== undefined && missing.length > 0;
   if (pending !== undefined) causes.push(pending);
-  else if (!isExplained) causes.push(findUnavailability(node, cluster));
+  else if (!isExplained) causes.push(...findUnavailability(node, cluster));
   return causes.filter((cause) => cause !== undefined);
 }
 
@@ -98,15 +103,18 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   if (pool !== undefined) return findDeletedPool(node, pool, cluster);
   // The operator updates no Windows node, whatever its annotations say.
   if (cluster.livePools.length === 0 || isWindows(labels)) return undefined;
-  const own = cluster.livePoolByName.get(config && parsePoolName(config));
+  // The operator wants what the node desires.
+  const named = [node.desiredConfig, config].map((each) => cluster.livePoolByName.get(each && parsePoolName(each)));
+  const own = named.find((each) => each !== undefined);
   if (conflicting.length > 0) {
     const names = conflicting.map((each) => formatName(each.referrer.name));
+    const isOwnMovable = own !== undefined && !isPoolOfControlPlane(own.referrer.name);
     return {
       code: 'PoolConflict',
       referrer,
-      labels: own === undefined ? [] : listLabelsForPool(own, labels, cluster.livePools, conflicting),
+      labels: isOwnMovable ? listLabelsForPool(own, labels, cluster.livePools, conflicting) : [],
       evidence: `custom pools ${joinWithAnd(names)}`,
-      waiting: cannotWait('The operator accepts one, and does not update the node'),
+      waiting: cannotWait('The operator accepts one, and neither drains nor updates the node'),
     };
   }
   if (config === undefined) return undefined;
@@ -171,8 +179,9 @@ function findDeletedPool(node: InspectedNode, current: InspectedPool, cluster: C
 /** Why the daemon of a node does not reach its desired config, although all configs exist. */
 function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause | undefined)[] {
   const { daemonReason, desiredConfig, reason } = node;
-  // findUnreported says what the node waits for.
-  if (desiredConfig === undefined) return [];
+  // findUnreported says what the node waits for. Without a pool, neither the daemon nor the drain goes on (syncNode in
+  // pkg/daemon/daemon.go and pkg/controller/drain).
+  if (desiredConfig === undefined || cluster.poolOf(node).conflicting.length > 0) return [];
   const outdated = findOutdatedDesired(node, cluster);
   const blocked = findBlockedDrain(node, cluster);
   if (!hasFailed(node)) return [outdated ?? blocked ?? findStalledUpdate(node, cluster)];
@@ -317,18 +326,15 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked |
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node) && node.isDrained !== true;
+  if (drain === undefined && !hasGivenUp) return undefined;
   const obstacles = cluster.drainObstacles?.get(referrer.name);
-  const isBlocked = drain !== undefined && obstacles !== undefined && obstacles.budgets.length > 0;
-  if (!hasGivenUp && !isBlocked && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
-  const why = 'The operator repeats the drain every few minutes, and it succeeds once all pods can be evicted';
-  return {
-    code: 'DrainBlocked',
-    referrer,
-    since,
-    obstacles,
-    evidence: hasGivenUp ? quote(reason) : undefined,
-    waiting: hasGivenUp ? cannotWait(why) : canWait(why),
-  };
+  const isPermanent = obstacles?.budgets.some(({ isTemporary }) => isTemporary !== true) === true;
+  if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
+  const cause = { code: 'DrainBlocked', referrer, since, obstacles } as const;
+  const evidence = hasGivenUp ? quote(reason) : undefined;
+  if (isPermanent) return { ...cause, evidence, waiting: cannotWait(PERMANENT) };
+  const isLong = hasGivenUp || isStalled(since, cluster);
+  return { ...cause, evidence, waiting: isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN) };
 }
 
 /** A daemon that does not run, or hangs, reports nothing. */
@@ -351,7 +357,7 @@ function findPendingCertificate(
   { pendingRequests = [] }: Cluster,
 ): CertificatePending | undefined {
   if (readiness === undefined || readiness.isReady || readiness.isReported) return undefined;
-  const requests = pendingRequests.filter(({ node }) => node === referrer.name);
+  const requests = pendingRequests.filter((request) => request.node === referrer.name && isForClient(request));
   if (requests.length === 0) return undefined;
   const names = requests.map(({ name }) => name);
   // The cluster-machine-approver approves such a request only for a machine that is no node yet (csr_check.go).
@@ -391,31 +397,21 @@ function findConfigOf(pool: InspectedPool | undefined, { configs }: Cluster): Co
 }
 
 /** Why the operator counts a node as unavailable, and starts no update in its pool (pkg/controller/node/status.go). */
-function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, readiness, cordon } = node;
+function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Cause | undefined)[] {
+  const { referrer, readiness } = node;
   const isDown = readiness?.isReady === false;
   const { pool } = cluster.poolOf(node);
   // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
   const isUpdating = node.desiredConfig !== node.currentConfig || hasFailed(node) || node.state === 'Working';
   const isAwaited = !isUpdating && pool !== undefined && !pool.paused && cluster.isRollingOut(pool);
 
-  if (isDown && (isAwaited || findDownSince(node, cluster) !== undefined)) return judgeDown(node, readiness, cluster);
-  if (!isAwaited) return undefined;
-  const write = cordon?.write;
-  const isOfOperator = write?.manager === OPERATOR_MANAGER;
-  if (cordon !== undefined && !(isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now))) {
-    return {
-      code: 'NodeCordoned',
-      referrer,
-      by: write && quote(write.manager),
-      isByProgram: write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager),
-      since: write?.at,
-      waiting: cannotWait('The operator updates no cordoned node, and counts it as unavailable'),
-    };
-  }
+  const isReported = isDown && (isAwaited || findDownSince(node, cluster) !== undefined);
+  const down = isReported ? judgeDown(node, readiness, cluster) : undefined;
+  if (!isAwaited) return [down];
+  const cordoned = findCordon(node, cluster);
   const pressure = cluster.pressures?.get(referrer.name);
-  if (pressure === undefined) return undefined;
-  return {
+  if (isDown || cordoned !== undefined || pressure === undefined) return [down, cordoned];
+  const unavailable: NodeUnavailable = {
     code: 'NodeUnavailable',
     referrer,
     condition: pressure.type,
@@ -424,5 +420,22 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | unde
     waiting: isStalled(pressure.since, cluster)
       ? cannotWait('The operator updates no such node, and counts it as unavailable')
       : canWait('The kubelet can still end it'),
+  };
+  return [unavailable];
+}
+
+/** The operator cordons a node itself for a drain. */
+function findCordon({ referrer, cordon }: InspectedNode, cluster: Cluster): NodeCordoned | undefined {
+  const write = cordon?.write;
+  const isOfOperator = write?.manager === OPERATOR_MANAGER;
+  if (cordon === undefined || (isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now)))
+    return undefined;
+  return {
+    code: 'NodeCordoned',
+    referrer,
+    by: write && quote(write.manager),
+    isByProgram: write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager),
+    since: write?.at,
+    waiting: cannotWait('The operator updates no cordoned node, and counts it as unavailable'),
   };
 }

@@ -24,6 +24,11 @@ const BUDGET: NonNullable<State['obstacles']> = {
     ['worker-0', { budgets: [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'] }], endingPods: [] }],
   ]),
 };
+const TEMPORARY_BUDGET: NonNullable<State['obstacles']> = {
+  drainObstacles: new Map([
+    ['worker-0', { budgets: [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'], isTemporary: true }], endingPods: [] }],
+  ]),
+};
 const OPERATOR = 'openshift-machine-config-operator';
 const READ_LOG = `oc logs -n ${OPERATOR} deployment/machine-config-controller --tail=20`;
 const OPERATOR_PODS = `oc get pods -n ${OPERATOR} -l`;
@@ -308,7 +313,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       ...BUDGET,
     },
     configs: [W.A, W.B],
-    problems: ['OperatorStopped', 'DrainBlocked?'],
+    problems: ['OperatorStopped', 'DrainBlocked'],
     repairs: [
       'oc get pods -n openshift-machine-config-operator -l k8s-app=machine-config-controller',
       'let budget db/db-pdb allow a disruption, for example by another replica',
@@ -488,6 +493,96 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     problems: ['DrainBlocked'],
     repairs: [READ_LOG],
+  },
+  'a drain of a node that is in two custom pools': {
+    source: 'own: the drain controller and the daemon first look for the one pool of the node (syncNode of both)',
+    nodes: {
+      'worker-0': {
+        roles: ['worker', 'worker-rt', 'infra'],
+        current: R.A,
+        desired: I.A,
+        ...degraded(REASONS.drain('worker-0')),
+        drainingForMinutes: 90,
+        cordon: byOperator(90),
+      },
+    },
+    pools: {
+      worker: { ...AA, counts: [0, 0, 0, 0] },
+      infra: { spec: I.A, status: I.A, counts: [0, 0, 0, 0] },
+      'worker-rt': { spec: R.A, status: R.A, counts: [0, 0, 0, 0] },
+    },
+    obstacles: BUDGET,
+    configs: [W.A, I.A, R.A],
+    problems: ['PoolConflict'],
+    repairs: ['oc label node worker-0 --overwrite node-role.kubernetes.io/worker-rt-'],
+  },
+  'a drain that has just begun beside a budget with too few healthy pods': {
+    source: 'own: the budget of the guard, while one of its pods starts on another node',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5 } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    obstacles: TEMPORARY_BUDGET,
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'a drain that waits for healthy pods': {
+    source: 'own: the controller that manages the pods can start another one',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 50 } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    obstacles: TEMPORARY_BUDGET,
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked?'],
+    repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
+  },
+  'a drain that has waited for healthy pods for an hour': {
+    source: 'own: the pods that start do not get ready',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 65 } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    obstacles: TEMPORARY_BUDGET,
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked'],
+    repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
+  },
+  'a drain that has just begun beside a budget that never allows a disruption': {
+    source: 'own: all its pods are healthy',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5 } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    obstacles: BUDGET,
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked'],
+    repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
+  },
+  'a dead node whose kubelet had asked for the certificate of its server': {
+    source: 'own: only a client certificate makes a node ready',
+    nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 300 } } },
+    pools: { worker: { ...AA, counts: [1, 1, 0, 0] } },
+    requests: { 'csr-srv03': 'worker-0' },
+    signers: { 'csr-srv03': SERVING },
+    configs: [W.A],
+    problems: ['NodeNotReady'],
+    repairs: [
+      'start the machine of node worker-0, or its kubelet',
+      'oc adm certificate approve csr-srv03',
+      '# oc delete node worker-0',
+    ],
+  },
+  'a lost node that a person has cordoned': {
+    source: 'own: the cordon stays when it comes back',
+    nodes: {
+      'worker-0': {
+        ...both(W.A),
+        notReady: { minutesAgo: 300 },
+        cordon: { manager: 'kubectl-cordon', minutesAgo: 400 },
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeNotReady', 'NodeCordoned'],
+    repairs: [
+      'oc adm uncordon worker-0',
+      'start the machine of node worker-0, or its kubelet',
+      '# oc delete node worker-0',
+    ],
   },
   'a node without a daemon for days': {
     source: 'own: its machine-config-daemon has never run',

@@ -167,8 +167,8 @@ function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonl
     const own = budgets.get(pod.namespace) ?? [];
     return own.filter((budget) => selects(budget, pod)).map((budget) => ({ budget, pod }));
   });
-  return [...groupBy(matches, ({ budget }) => budget)].map(([{ namespace, name }, group]) => {
-    return { namespace, name, pods: group.map(({ pod }) => pod.name) };
+  return [...groupBy(matches, ({ budget }) => budget)].map(([{ namespace, name, isTemporary }, group]) => {
+    return { namespace, name, isTemporary, pods: group.map(({ pod }) => pod.name) };
   });
 }
 
@@ -178,12 +178,13 @@ function selects({ selector }: Budget, { labels }: Pod): boolean {
 }
 
 function parseBudget({ metadata, spec, status }: ApiObject) {
-  const { disruptionsAllowed, expectedPods } = readFields(status);
+  const { disruptionsAllowed, expectedPods, desiredHealthy } = readFields(status);
   return {
     namespace: String(metadata?.namespace),
     name: String(metadata?.name),
     selector: readFields(spec)['selector'],
     isBlocking: disruptionsAllowed === 0 && expectedPods !== 0,
+    isTemporary: Number(expectedPods) > Number(desiredHealthy),
   };
 }
 

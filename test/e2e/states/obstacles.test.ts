@@ -101,10 +101,10 @@ async function createPod(name: string, app: string, ownerKind?: string, finalize
   await admin.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
 }
 
-async function createBudget(name: string, selector: object, disruptionsAllowed: number): Promise<void> {
+async function createBudget(name: string, selector: object, disruptionsAllowed: number, expectedPods = 1) {
   const spec = { minAvailable: 1, selector };
   await admin.create(BUDGETS, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name }, spec });
-  const status = { disruptionsAllowed, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, observedGeneration: 1 };
+  const status = { disruptionsAllowed, currentHealthy: 1, desiredHealthy: 1, expectedPods, observedGeneration: 1 };
   await admin.patch(`${BUDGETS}/${name}/status`, { status });
 }
 
@@ -123,9 +123,13 @@ test('names the budget that blocks a drain, and its pod', async () => {
 
   const budgets = [{ namespace: 'default', name: 'db', pods: ['db-0'] }];
   expect(causes).toMatchObject([
-    { code: 'DrainBlocked', obstacles: { budgets, endingPods: [] }, waiting: { helps: true } },
+    { code: 'DrainBlocked', obstacles: { budgets, endingPods: [] }, waiting: { helps: false } },
   ]);
   expect(report.repairs).toMatchObject([{ command: null }]);
+
+  await admin.delete(BUDGETS);
+  await createBudget('db', { matchLabels: { app: 'db' } }, 0, 2);
+  expect((await check()).codes).toEqual([]);
 });
 
 /** What the check reads at this time. */
