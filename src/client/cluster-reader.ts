@@ -198,7 +198,7 @@ async function list<T>(
 }
 
 /** Lists a kind that not every release serves: then it has no objects. */
-async function listServed<T>(
+export async function listServed<T>(
   api: KubeApi,
   resource: Omit<Resource<{ readonly name: string }>, 'parse'>,
   parse: (object: ApiObject) => T,

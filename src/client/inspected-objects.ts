@@ -88,9 +88,9 @@ function parseStatusColumn({ Status }: NonNullable<ApiObject['columns']>): NodeS
 
 /** @throws MalformedObject if a reference cannot be read */
 export function parseInspectedPool(pool: ApiObject): InspectedPool {
-  const { annotations, creationTimestamp, uid, resourceVersion } = pool.metadata ?? {};
+  const { annotations, labels, creationTimestamp, uid, resourceVersion } = pool.metadata ?? {};
   const pausedFor = annotations?.[PAUSED_FOR_RESTORE];
-  const { paused } = (pool.spec ?? {}) as Fields;
+  const { paused, machineConfigSelector, maxUnavailable } = (pool.spec ?? {}) as Fields;
   const status = (pool.status ?? {}) as Fields;
   const conditions = parseConditions(pool);
   const trueConditions = conditions.filter((condition) => condition.status === 'True');
@@ -119,6 +119,9 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     conditions: Object.fromEntries(
       trueConditions.map(({ type, message, reason, since }) => [type, { message: message || reason, since }]),
     ),
+    labels: labels ?? {},
+    machineConfigSelector,
+    maxUnavailable,
     sources: listPoolSources(pool),
   };
 }

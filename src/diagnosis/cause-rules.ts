@@ -132,6 +132,13 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     },
   },
 
+  ForeignConfig: {
+    summary: () => 'config of other pool',
+    sentence: ({ config, pool }, names, isPlural) =>
+      `${names} ${verb(isPlural, 'run')} ${formatName(config)}, and ${be(isPlural)} in pool ${formatName(pool)}`,
+    repairs: ({ pool }) => [unpause(pool)],
+  },
+
   NotInPool: {
     summary: () => 'in no pool',
     sentence: ({ missingPool }, names, isPlural) =>
@@ -290,6 +297,36 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: () => 'Degraded',
     sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} Degraded, although the configs exist`,
     repairs: ({ referrer }) => [findDaemon(referrer.name)],
+  },
+
+  SettingInvalid: {
+    summary: (_field, { field }) => `${field} invalid`,
+    sentence: ({ field, settingOf, evidence }, names, isPlural) =>
+      `${names} ${isPlural ? 'do' : 'does'} not move: the operator rejects the ${field} of pool ` +
+      `${formatName(settingOf)} ("${evidence}")`,
+    repairs: ({ field, settingOf }) => {
+      const text = `correct the ${field} of pool ${formatName(settingOf)}`;
+      return [{ name: 'correctSource', text, command: shell`oc edit machineconfigpool ${settingOf}` }];
+    },
+  },
+
+  SourceFailed: {
+    summary: (_field, { kind }) => `${kind} failed`,
+    sentence: ({ kind, name, evidence }, names) =>
+      `${kind} ${name} failed ("${evidence}")${names === '' ? '' : `, so ${names} cannot get a new config`}`,
+    repairs: ({ kind, name }) => {
+      const command = shell`oc edit ${verbatim(kind.toLowerCase())} ${name}`;
+      return [{ name: 'correctSource', text: `correct ${kind} ${name}, or delete it`, command }];
+    },
+  },
+
+  OsConfigOrphaned: {
+    summary: () => '',
+    sentence: ({ name, pool }) => `MachineOSConfig ${name} is of pool ${formatName(pool)}, which does not exist`,
+    repairs: ({ name, pool }) => {
+      const text = `delete MachineOSConfig ${name} with its builds, or create pool ${formatName(pool)} again`;
+      return [{ name: 'correctSource', text, command: shell`oc delete machineosconfig ${name}` }];
+    },
   },
 
   SpecEmpty: {

@@ -1,4 +1,4 @@
-import type { DrainObstacles, StoppedOperator } from './cluster-snapshot.ts';
+import type { DrainObstacles, FailedSource, InspectedOsConfig, StoppedOperator } from './cluster-snapshot.ts';
 import type { DiskDifference } from './daemon-reason.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import type { NodeReferrer, PoolReferrer, Referrer } from '../mco/referrer.ts';
@@ -86,7 +86,15 @@ export interface PoolConflict extends NodeFields {
   readonly labels: readonly string[];
 }
 
-/** A node still runs a config of a deleted pool, although another pool selects it now. */
+/** A node at rest runs a config of another pool than the one that selects it. */
+export interface ForeignConfig extends NodeFields {
+  readonly code: 'ForeignConfig';
+  readonly config: ConfigName;
+  /** The pool that selects the node. */
+  readonly pool: string;
+}
+
+/** The same of a deleted pool. */
 export interface PoolDeleted extends NodeFields {
   readonly code: 'PoolDeleted';
   readonly config: ConfigName;
@@ -200,6 +208,22 @@ export interface NodeDegraded extends NodeFields {
   readonly code: 'NodeDegraded';
 }
 
+/** A setting of a pool that the API accepts, and the operator rejects without a condition. */
+export interface SettingInvalid extends CauseFields {
+  readonly code: 'SettingInvalid';
+  readonly referrer: NodeReferrer | PoolReferrer;
+  readonly field: 'nodeSelector' | 'machineConfigSelector' | 'maxUnavailable';
+  /** The pool that has the setting. An invalid node selector stops all pools. */
+  readonly settingOf: string;
+  readonly evidence: string;
+}
+
+/** Without a referrer, it selects no pool. */
+export interface SourceFailed extends CauseFields, Pick<FailedSource, 'kind' | 'name'> {
+  readonly code: 'SourceFailed';
+  readonly evidence: string;
+}
+
 export interface SpecEmpty extends PoolFields {
   readonly code: 'SpecEmpty';
 }
@@ -267,6 +291,11 @@ export interface BuildGone extends PoolFields {
   readonly osConfig: string;
 }
 
+/** A MachineOSConfig whose pool does not exist. */
+export interface OsConfigOrphaned extends CauseFields, Pick<InspectedOsConfig, 'name' | 'pool'> {
+  readonly code: 'OsConfigOrphaned';
+}
+
 export interface TooFewNodes extends CauseFields {
   readonly code: 'TooFewNodes';
   readonly evidence: string;
@@ -293,6 +322,7 @@ export type Cause =
   | DesiredOutdated
   | DiskDiffers
   | DrainBlocked
+  | ForeignConfig
   | NodeCordoned
   | NodeDegraded
   | NodeNotReady
@@ -300,6 +330,7 @@ export type Cause =
   | NotInPool
   | NotReported
   | OperatorStopped
+  | OsConfigOrphaned
   | PausedForRestore
   | PoolConflict
   | PoolDegraded
@@ -309,6 +340,8 @@ export type Cause =
   | Recovering
   | RolloutStalled
   | RolloutUnfinished
+  | SettingInvalid
+  | SourceFailed
   | SpecEmpty
   | StatusEmpty
   | TooFewNodes

@@ -73,6 +73,10 @@ export interface InspectedPool {
   readonly unavailableMachineCount: number;
   /** When the operator last wrote the pool, or a condition about its roll-out changed. */
   readonly movedAt: Date | undefined;
+  readonly labels: Labels;
+  /** As the API has them: it accepts values that the operator rejects. */
+  readonly machineConfigSelector: unknown;
+  readonly maxUnavailable: unknown;
   /** Those that are True, by type. The operator combines several, such as RenderDegraded, in Degraded. */
   readonly conditions: Readonly<Partial<Record<string, PoolCondition>>>;
   readonly sources: readonly string[];
@@ -138,6 +142,16 @@ export interface DrainObstacles {
   readonly endingPods: readonly string[];
 }
 
+/** A KubeletConfig or a ContainerRuntimeConfig that failed, so that the operator writes no MachineConfig from it. */
+export interface FailedSource {
+  readonly kind: string;
+  readonly name: string;
+  /** Of its last condition. */
+  readonly message: string;
+  /** The names of the pools for which the operator then renders no config. */
+  readonly pools: readonly string[];
+}
+
 /** A condition other than `Ready` for which the operator counts a node as unavailable. */
 export interface NodePressure {
   readonly type: string;
@@ -166,6 +180,7 @@ export interface ClusterSnapshot {
   readonly stoppedOperators?: readonly StoppedOperator[];
   /** By the name of the node. Without an entry, they were not read. */
   readonly drainObstacles?: ReadonlyMap<string, DrainObstacles>;
+  readonly failedSources?: readonly FailedSource[];
   /** By the name of the node. */
   readonly pressures?: ReadonlyMap<string, NodePressure>;
 }
@@ -185,6 +200,11 @@ const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
 /** Whether a request is for the identity of a node, and not only for the certificate of its kubelet's own server. */
 export function isForClient({ signer }: PendingCertificateRequest): boolean {
   return signer === CLIENT_SIGNER;
+}
+
+/** Whether the last update of a node has failed (machine-config-operator, pkg/daemon/constants). */
+export function hasFailed({ state }: InspectedNode): boolean {
+  return state === 'Degraded' || state === 'Unreconcilable';
 }
 
 /** A node never moves between such a pool and another one. */

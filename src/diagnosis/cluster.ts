@@ -1,5 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import { findEarliest } from './times.ts';
+import { findEarliest, findLatest } from './times.ts';
 import type { Cause, Removal, MissingConfigReport } from './cause.ts';
 import {
   canHaveBootstrapHost,
@@ -14,6 +14,7 @@ import {
 } from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
 import { createNearestFinder } from './nearest-name.ts';
+import { findInvalidRequirement } from './pool-labels.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import { findPoolOfNode, type PoolOfNode } from '../mco/pool-of-node.ts';
 
@@ -38,6 +39,8 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly nodeWithCopy: ReadonlyMap<ConfigName, InspectedNode>;
   /** The missing configs that `restore` rejects, because only nodes of other pools name them. */
   readonly foreignConfigs: ReadonlySet<ConfigName>;
+  /** The pool whose node selector the operator rejects, with the reason. It then finds the pool of no node. */
+  readonly invalidSelector: { readonly pool: string; readonly reason: string } | undefined;
   readonly buildsByConfig: ReadonlyMap<ConfigName | undefined, readonly InspectedBuild[]>;
   /** When the oldest node was created or turned ready: early in an install, less than an hour ago. */
   readonly oldestNodeAt: Date | undefined;
@@ -47,6 +50,8 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
   /** Whether a machine has not reached the config or the image of the pool, or is unavailable. */
   readonly isRollingOut: (pool: InspectedPool) => boolean;
+  /** Since when nothing in a pool that rolls out has changed, if that is longer than an hour. */
+  readonly stalledSince: (pool: InspectedPool) => Date | undefined;
   /** Those of the nodes of a pool. Call it once the causes of all nodes have been found. */
   readonly causesOfNodes: (pool: InspectedPool) => readonly Cause[];
   readonly findNearest: (missing: string) => ConfigName | undefined;
@@ -110,7 +115,14 @@ export function createCluster(
   const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(
     ([config, naming]) => !configs.has(config) && naming.every((node) => poolOf(node).pool !== undefined),
   );
-  const rollingOut = new Map(pools.map((pool) => [pool, isRollingOut(pool, nodesOf(pool))]));
+  const invalidSelector = findInvalidSelector(pools);
+  const rollingOut = new Set(
+    invalidSelector === undefined ? pools.filter((pool) => isRollingOut(pool, nodesOf(pool))) : [],
+  );
+  const stalledSince = (pool: InspectedPool) => {
+    const since = findLatest([pool.movedAt, ...nodesOf(pool).map(({ movedAt }) => movedAt)]);
+    return rollingOut.has(pool) && isStalled(since, scope) ? since : undefined;
+  };
   return {
     ...snapshot,
     ...scope,
@@ -120,15 +132,26 @@ export function createCluster(
     poolsWithMissingConfig: new Set(missing.map(({ config }) => parsePoolName(config))),
     nodeWithCopy: findNodesWithCopy(nodes, poolOf, scope),
     foreignConfigs: new Set(foreign.map(([config]) => config)),
+    invalidSelector,
     buildsByConfig: groupBy(builds, ({ referrer }) => referrer.references[0]?.config),
     oldestNodeAt: findEarliest(nodes.flatMap(({ createdAt, readiness }) => [createdAt, readiness?.since])),
     hasBootstrapHost: canHaveBootstrapHost(snapshot, scope.now),
     poolOf,
     nodesOf,
-    isRollingOut: (pool) => rollingOut.get(pool) === true,
+    isRollingOut: (pool) => rollingOut.has(pool),
+    stalledSince,
     causesOfNodes: (pool) => nodesOf(pool).flatMap((node) => causesByNode.get(node) ?? []),
     findNearest: createNearestFinder(configs),
   };
+}
+
+/** Only a node selector that is not empty can stop other pools (ListPools in pkg/helpers/helpers.go). */
+function findInvalidSelector(pools: readonly InspectedPool[]): Cluster['invalidSelector'] {
+  for (const { referrer } of pools) {
+    const reason = findInvalidRequirement(referrer.nodeSelector);
+    if (reason !== undefined && reason !== '{}') return { pool: referrer.name, reason };
+  }
+  return undefined;
 }
 
 /** The operator also says so while a machine is unavailable or has another OS image (pkg/controller/node/status.go). */

@@ -1,25 +1,40 @@
 import { toSeconds } from '../common/duration.ts';
 import { cannotWait, canWait, type ConfigMissing, type ConfigTerminating, type Waiting } from './cause.ts';
-import { type Cluster, findLostSince, findRemoval, isStalled } from './cluster.ts';
-import { findConfigOfPool, type InspectedNode, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
-import { findDanglingReferences } from './dangling-references.ts';
+import { type Cluster, findDownSince, findLostSince, findRemoval, isStalled } from './cluster.ts';
+import {
+  findConfigOfPool,
+  hasFailed,
+  type InspectedNode,
+  type InspectedPool,
+  isPoolOfControlPlane,
+} from './cluster-snapshot.ts';
+import { BUILT_IN_POOLS, findDanglingReferences } from './dangling-references.ts';
+import { findFailedSources } from './invalid-settings.ts';
 import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import type { Referrer } from '../mco/referrer.ts';
 
+export const TAKEN_BACK =
+  'The operator sets it to the config of its pool within a minute, or once others are available';
 const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null } as const;
 
 /** A cause for each field that names a config that does not exist. */
 export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {
   const { pool, conflicting } = cluster.poolOf(node);
   const { currentConfig, desiredConfig, daemonReason } = node;
+  const takingBack = judgeTakingBack(node, cluster);
+  const lostPool = findLostPool(node, cluster);
+  const target = pool?.specConfig;
+  const hasTarget = target !== undefined && target !== desiredConfig && cluster.configs.has(target);
+  const isTakenBack = takingBack.helps && hasTarget && hasFailed(node) && desiredConfig !== currentConfig;
   return findMissing(node.referrer, cluster).map((cause) => {
     const isReset = cause.field === 'desiredConfig' && desiredConfig !== currentConfig && conflicting.length === 0;
     const existing = pool && findConfigOfPool(pool, cluster);
     return {
       ...cause,
+      waiting: isTakenBack && cause.field === 'desiredConfig' ? takingBack : (lostPool?.waiting ?? cause.waiting),
       evidence: cause.evidence ?? (node.reason.includes(cause.config) ? quote(node.reason) : undefined),
       replacement: existing ?? (isReset ? currentConfig : undefined),
       lostSince: findLostSince(node, cluster),
@@ -28,6 +43,39 @@ export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readon
       wayBack: findWayBack(node, cause.config, cluster),
     };
   });
+}
+
+/**
+ * The built-in pool of a node in no pool, if it does not exist. The operator creates it again, and renders the same
+ * config from the same sources, before a daemon misses it (syncMachineConfigPools in pkg/operator/sync.go).
+ */
+export function findLostPool(node: InspectedNode, cluster: Cluster) {
+  const { livePools, livePoolByName, stoppedOperators = [] } = cluster;
+  const config = node.currentConfig ?? node.desiredConfig;
+  const pool = config && parsePoolName(config);
+  const isLost = pool !== undefined && BUILT_IN_POOLS.has(pool) && !livePoolByName.has(pool);
+  if (!isLost || livePools.length === 0 || cluster.poolOf(node).pool !== undefined) return undefined;
+  const isLate = hasFailed(node) || stoppedOperators.length > 0;
+  const waiting = isLate
+    ? cannotWait(`The operator has not created pool ${pool} again`)
+    : canWait(`The operator creates pool ${pool} again within a minute, and the same config from the same sources`);
+  return { pool, waiting };
+}
+
+/**
+ * Whether the operator gives a node whose update has failed, or that has no desired config, the config of its pool
+ * (getAllCandidateMachines in node_controller.go).
+ */
+export function judgeTakingBack(node: InspectedNode, cluster: Cluster): Waiting {
+  const since = node.desiredConfigWrite?.at;
+  const { pool } = cluster.poolOf(node);
+  if (pool?.paused === true) return cannotWait('The operator updates no node of a paused pool');
+  if (pool?.referrer.isTerminating === true) return cannotWait('The pool of the node is being deleted');
+  if (node.cordon !== undefined) return cannotWait('The operator skips the node, because it is cordoned');
+  if (findDownSince(node, cluster) !== undefined) return cannotWait('The operator skips a node that is not ready');
+  return isStalled(since, cluster)
+    ? cannotWait(`The operator has not taken it back since ${toSeconds(since)}`)
+    : canWait(TAKEN_BACK);
 }
 
 /** Call it once the causes of all nodes have been found. */
@@ -133,6 +181,12 @@ export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster)
   if (RenderDegraded !== undefined && !isBetweenReleases(RenderDegraded.message)) {
     const evidence = quote(RenderDegraded.message);
     return { waiting: cannotWait(`The operator cannot render it: "${evidence}"`), evidence };
+  }
+  const [failed] = pool === undefined ? [] : findFailedSources(pool.referrer, cluster);
+  if (failed !== undefined) {
+    return {
+      waiting: cannotWait(`The operator renders none for the pool, because ${failed.kind} ${failed.name} failed`),
+    };
   }
   const [stopped] = cluster.stoppedOperators ?? [];
   if (stopped !== undefined) return { waiting: cannotWait('The operator does not run') };

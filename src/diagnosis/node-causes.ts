@@ -9,6 +9,7 @@ import {
   type DesiredOutdated,
   type DiskDiffers,
   type DrainBlocked,
+  type ForeignConfig,
   type NodeCordoned,
   type NodeDegraded,
   type NodeNotReady,
@@ -21,6 +22,7 @@ import {
 import { findLatest } from './times.ts';
 import { type Cluster, findDownSince, findLostSince, findRemoval, isOlderThan, isStalled } from './cluster.ts';
 import {
+  hasFailed,
   type InspectedNode,
   type InspectedPool,
   isForClient,
@@ -29,15 +31,14 @@ import {
 } from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS } from './dangling-references.ts';
 import type { DaemonReason } from './daemon-reason.ts';
-import { findMissingOfNode, findTerminating } from './missing-configs.ts';
+import { findLostPool, findMissingOfNode, findTerminating, judgeTakingBack, TAKEN_BACK } from './missing-configs.ts';
+import { findRejectedSelector } from './invalid-settings.ts';
 import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
 import { findPoolOfNode, isWindows } from '../mco/pool-of-node.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
 
-/** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
-const FAILED_STATES: ReadonlySet<string> = new Set(['Degraded', 'Unreconcilable']);
 const RUNNING_STATES: ReadonlySet<string> = new Set(['Done', 'Working', 'Rebooting']);
 /** The daemon retries after at most 60 s, and then waits 10 s until it is uncordoned (pkg/daemon/daemon.go). */
 const RETRY = 'The daemon tries again within 2 minutes';
@@ -71,10 +72,6 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
   return causes.filter((cause) => cause !== undefined);
 }
 
-export function hasFailed({ state }: InspectedNode): boolean {
-  return FAILED_STATES.has(state);
-}
-
 function findUnreported(node: InspectedNode, cluster: Cluster): readonly NotReported[] {
   const { referrer, currentConfig: current } = node;
   const absent = NODE_FIELDS.filter((field) => node[field] === undefined);
@@ -82,11 +79,8 @@ function findUnreported(node: InspectedNode, cluster: Cluster): readonly NotRepo
   const cause = { code: 'NotReported', referrer, replacement: undefined } as const;
   if (current !== undefined) {
     // The operator sets it, as on a new node (pkg/controller/node/node_controller.go).
-    const isPaused = cluster.poolOf(node).pool?.paused === true;
-    const waiting = isPaused
-      ? cannotWait('The operator sets it only when the pool is no longer paused')
-      : canWait('The operator sets it within a minute');
-    return [{ ...cause, field: 'desiredConfig', waiting, replacement: isPaused ? current : undefined }];
+    const waiting = judgeTakingBack(node, cluster);
+    return [{ ...cause, field: 'desiredConfig', waiting, replacement: waiting.helps ? undefined : current }];
   }
   const createdAt = referrer.state.type === 'unreported' ? referrer.state.createdAt : undefined;
   const waiting = isStalled(createdAt, cluster)
@@ -100,7 +94,9 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const { referrer, labels } = node;
   const { pool, conflicting } = cluster.poolOf(node);
   const config = node.currentConfig ?? node.desiredConfig;
-  if (pool !== undefined) return findDeletedPool(node, pool, cluster);
+  const rejected = findRejectedSelector(referrer, cluster);
+  if (rejected !== undefined) return rejected;
+  if (pool !== undefined) return findForeignConfig(node, pool, cluster);
   // The operator updates no Windows node, whatever its annotations say.
   if (cluster.livePools.length === 0 || isWindows(labels)) return undefined;
   // The operator wants what the node desires.
@@ -118,7 +114,8 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     };
   }
   if (config === undefined) return undefined;
-  const missingPool = own === undefined ? findBuiltInPool(config) : undefined;
+  const lostPool = own === undefined ? findLostPool(node, cluster) : undefined;
+  const missingPool = lostPool?.pool;
   // Without its own pool, the labels of another one would change its config.
   const other = missingPool === undefined ? cluster.livePoolByName.get('worker') : undefined;
   const target = own ?? other;
@@ -130,35 +127,48 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     isOfControlPlane: isPoolOfControlPlane(target?.referrer.name),
     labels: wanted,
     missingPool,
-    waiting:
-      missingPool === undefined || (cluster.stoppedOperators ?? []).length > 0
-        ? cannotWait('The operator ignores a node that no pool selects')
-        : canWait(`The operator creates pool ${missingPool} again within a few minutes`),
+    waiting: lostPool?.waiting ?? cannotWait('The operator ignores a node that no pool selects'),
   };
 }
 
-/** The pool of a config, if the operator creates that itself. */
-function findBuiltInPool(config: ConfigName): string | undefined {
-  const pool = parsePoolName(config);
-  return pool !== undefined && BUILT_IN_POOLS.has(pool) ? pool : undefined;
+/** A node at rest with a config of another pool. Before it joins a custom pool, it runs that of `worker`. */
+function findForeignConfig(
+  node: InspectedNode,
+  pool: InspectedPool,
+  cluster: Cluster,
+): ForeignConfig | PoolDeleted | undefined {
+  const { referrer, currentConfig: config } = node;
+  const poolOfConfig = config && parsePoolName(config);
+  const isAtRest = !hasFailed(node) && config === node.desiredConfig;
+  if (config === undefined || poolOfConfig === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
+  if (!cluster.livePoolByName.has(poolOfConfig)) return findDeletedPool(node, config, poolOfConfig, pool, cluster);
+
+  const { specConfig = config, paused } = pool;
+  const isOfControlPlane = isForeignToControlPlane(config, pool);
+  const isSelected = cluster.poolOf(node).selecting.some((each) => each.referrer.name === poolOfConfig);
+  const isExpected = !isOfControlPlane && (isSelected || paused);
+  if (specConfig === config || isExpected || cluster.stalledSince(pool) !== undefined) return undefined;
+  const waiting = paused ? cannotWait('The operator updates no node of a paused pool') : canWait(TAKEN_BACK);
+  return { code: 'ForeignConfig', referrer, config, pool: pool.referrer.name, waiting };
 }
 
 /**
  * The operator moves a node of a deleted pool only when the node or its new pool changes, and not when the old pool is
  * deleted (pkg/controller/node/node_controller.go).
  */
-function findDeletedPool(node: InspectedNode, current: InspectedPool, cluster: Cluster): PoolDeleted | undefined {
-  const { referrer, currentConfig: config } = node;
-  const isAtRest = !hasFailed(node) && config === node.desiredConfig;
-  const deletedPool = config && parsePoolName(config);
-  if (config === undefined || deletedPool === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
+function findDeletedPool(
+  { referrer, labels: allLabels }: InspectedNode,
+  config: ConfigName,
+  deletedPool: string,
+  current: InspectedPool,
+  cluster: Cluster,
+): PoolDeleted | undefined {
   const role = `node-role.kubernetes.io/${deletedPool}`;
-  const { [role]: label, ...labels } = node.labels;
+  const { [role]: label, ...labels } = allLabels;
   const isTerminating = current.referrer.isTerminating === true;
   const pool = isTerminating ? findPoolOfNode(labels, cluster.livePools).pool : current;
   const wanted = pool?.specConfig;
-  if (cluster.livePoolByName.has(deletedPool) || BUILT_IN_POOLS.has(deletedPool)) return undefined;
-  if (pool === undefined || pool.paused) return undefined;
+  if (BUILT_IN_POOLS.has(deletedPool) || pool === undefined || pool.paused) return undefined;
   if (wanted === undefined || wanted === config) return undefined;
 
   const hasRole = label !== undefined;
@@ -181,7 +191,8 @@ function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause 
   const { daemonReason, desiredConfig, reason } = node;
   // findUnreported says what the node waits for. Without a pool, neither the daemon nor the drain goes on (syncNode in
   // pkg/daemon/daemon.go and pkg/controller/drain).
-  if (desiredConfig === undefined || cluster.poolOf(node).conflicting.length > 0) return [];
+  const hasNoPool = cluster.poolOf(node).conflicting.length > 0 || cluster.invalidSelector !== undefined;
+  if (desiredConfig === undefined || hasNoPool) return [];
   const outdated = findOutdatedDesired(node, cluster);
   const blocked = findBlockedDrain(node, cluster);
   if (!hasFailed(node)) return [outdated ?? blocked ?? findStalledUpdate(node, cluster)];
@@ -296,23 +307,16 @@ function findOutdatedDesired(node: InspectedNode, cluster: Cluster): DesiredOutd
 
   const existing = [current, ...wanted].find((name) => name !== undefined && cluster.configs.has(name));
   const cause = { code: 'DesiredOutdated', referrer, field: 'desiredConfig', config, isCordoned: false } as const;
-  // While a drain runs, an uncordon lets new pods start, which it evicts again.
-  if (cordon !== undefined && hasFailed(node) && !pool.paused && node.drain === undefined) {
-    // Otherwise the operator sets desiredConfig back itself (getAllCandidateMachines in node_controller.go).
-    return {
-      ...cause,
-      isCordoned: true,
-      replacement: undefined,
-      waiting: cannotWait('The operator skips the node, because it is cordoned'),
-    };
-  }
-  if (hasFailed(node) && !pool.paused && cordon === undefined && !isStalled(desiredConfigWrite?.at, cluster)) {
-    return { ...cause, replacement: undefined, waiting: canWait('The operator sets it back within a minute') };
+  if (hasFailed(node)) {
+    const waiting = judgeTakingBack(node, cluster);
+    // While a drain runs, an uncordon lets new pods start, which it evicts again.
+    const isCordoned = cordon !== undefined && !pool.paused && node.drain === undefined;
+    return { ...cause, isCordoned, replacement: waiting.helps || isCordoned ? undefined : existing, waiting };
   }
   const isWrongPool = isForeignToControlPlane(config, pool);
-  if (!hasFailed(node) && !isWrongPool && !isStalled(desiredConfigWrite?.at, cluster)) return undefined;
-  const why = pool.paused ? 'The pool is paused' : 'The operator does not stop an update that has begun';
-  return { ...cause, replacement: existing, waiting: cannotWait(why) };
+  if (!isWrongPool && !isStalled(desiredConfigWrite?.at, cluster)) return undefined;
+  const waiting = cannotWait('The operator does not stop an update that has begun');
+  return { ...cause, replacement: existing, waiting };
 }
 
 /** A node between `worker` and a custom pool is normal. Between a pool of the control plane and another it is not. */

@@ -20,6 +20,7 @@ import {
   type InspectedPool,
 } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
+import { findFailedSources, findInvalidSettings } from './invalid-settings.ts';
 import {
   findMissingOfPool,
   findStatusOfPool,
@@ -44,15 +45,22 @@ const START_MINUTES = 10;
 export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, specConfig } = pool;
   const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(referrer, cluster)];
+  const invalid = findInvalidSettings(pool, cluster);
+  const failedSources = findFailedSources(referrer, cluster);
   // Without a spec, the condition says why.
-  if (specConfig === undefined && pool.conditions[RENDER_CONDITION] === undefined) {
+  const isExplained = pool.conditions[RENDER_CONDITION] !== undefined || invalid.length + failedSources.length > 0;
+  if (specConfig === undefined && !isExplained) {
     causes.push({ code: 'SpecEmpty', referrer, field: 'spec', ...judgeRenderer(pool, cluster) });
   }
-  causes.push(...findEmptyStatus(pool, cluster), ...findRestorePause(pool, cluster));
+  causes.push(
+    ...failedSources,
+    ...(invalid.length > 0 ? invalid : findEmptyStatus(pool, cluster)),
+    ...findRestorePause(pool, cluster),
+  );
   const buildCauses = findBuildCauses(pool, cluster);
   causes.push(...buildCauses, ...findDegradedConditions(pool, buildCauses, cluster));
-  const isExplained = causes.length > 0 || cluster.causesOfNodes(pool).length > 0;
-  return isExplained ? causes : [...findPause(pool), ...findStalledRollout(pool, cluster)];
+  const hasCauses = causes.length > 0 || cluster.causesOfNodes(pool).length > 0;
+  return hasCauses ? causes : [...findPause(pool), ...findStalledRollout(pool, cluster)];
 }
 
 /** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
@@ -218,9 +226,8 @@ function findOsConfig({ referrer }: InspectedPool, { osConfigs = [] }: Cluster):
 
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
   const { referrer, paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
-  const since = findLatest([pool.movedAt, ...cluster.nodesOf(pool).map(({ movedAt }) => movedAt)]);
-  if (config === undefined || paused || machineCount === 0) return [];
-  if (!cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
+  const since = cluster.stalledSince(pool);
+  if (config === undefined || paused || machineCount === 0 || since === undefined) return [];
   const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
   const osConfig = findOsConfig(pool, cluster);
   const build = osConfig && findCurrentBuild(listBuilds(pool, osConfig, cluster), osConfig);

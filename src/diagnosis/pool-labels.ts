@@ -13,9 +13,9 @@ interface LabelChange {
   readonly value?: string;
 }
 
-/** A key of a label (apimachinery, pkg/util/validation). Anything else could change a command. */
-const LABEL_KEY = /^[A-Za-z0-9][-A-Za-z0-9_./]*$/;
-const LABEL_VALUE = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?$/;
+/** Of a label (apimachinery, pkg/util/validation). Anything else could change a command. */
+const LABEL_KEY = /^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?$/;
 
 /**
  * The arguments of `oc label node NAME` that move the node into a pool.
@@ -29,7 +29,9 @@ export function listLabelsForPool(
   pools: readonly InspectedPool[],
   left: readonly InspectedPool[] = [],
 ): readonly string[] {
-  const changes = parseSelector(wanted).flatMap((requirement) => changeLabel(requirement, labels) ?? []);
+  const changes = parseSelector(wanted.referrer.nodeSelector).flatMap(
+    (requirement) => changeLabel(requirement, labels) ?? [],
+  );
   const keeping = pools.filter((pool) => pool === wanted || pool.referrer.name === 'worker');
   const kept = new Set(keeping.flatMap(listNeededKeys));
   const removedKeys = left.flatMap(listNeededKeys).filter((key) => Object.hasOwn(labels, key) && !kept.has(key));
@@ -47,7 +49,26 @@ export function listLabelsForPool(
 
 /** The keys without which the pool does not select a node. */
 function listNeededKeys(pool: InspectedPool): readonly string[] {
-  return parseSelector(pool).flatMap(({ key, operator }) => (['In', 'Exists'].includes(operator) ? [key] : []));
+  const requirements = parseSelector(pool.referrer.nodeSelector);
+  return requirements.flatMap(({ key, operator }) => (['In', 'Exists'].includes(operator) ? [key] : []));
+}
+
+/**
+ * The requirement of a selector that the operator rejects, as a text, or `{}` for an empty selector (apimachinery,
+ * LabelSelectorAsSelector). Undefined if it accepts the selector, or if there is none, which selects nothing.
+ */
+export function findInvalidRequirement(selector: unknown): string | undefined {
+  if (typeof selector !== 'object' || selector === null) return undefined;
+  const requirements = parseSelector(selector);
+  if (requirements.length === 0) return '{}';
+  const invalid = requirements.find((requirement) => !isValid(requirement));
+  return invalid && `${invalid.key} ${invalid.operator} (${invalid.values.join(', ')})`;
+}
+
+function isValid({ key, operator, values }: Requirement): boolean {
+  const needsValues = operator === 'In' || operator === 'NotIn';
+  if (!needsValues && operator !== 'Exists' && operator !== 'DoesNotExist') return false;
+  return values.length > 0 === needsValues && LABEL_KEY.test(key) && values.every((value) => LABEL_VALUE.test(value));
 }
 
 /** @returns undefined if the label meets the requirement already. Without a value, the label must go. */
@@ -65,8 +86,8 @@ function changeLabel({ key, operator, values }: Requirement, labels: Labels): La
   }
 }
 
-function parseSelector({ referrer }: InspectedPool): readonly Requirement[] {
-  const { matchLabels, matchExpressions } = (referrer.nodeSelector ?? {}) as {
+function parseSelector(selector: unknown): readonly Requirement[] {
+  const { matchLabels, matchExpressions } = (selector ?? {}) as {
     matchLabels?: object;
     matchExpressions?: unknown;
   };

@@ -204,9 +204,23 @@ test('agrees with a naive model for any cluster', () => {
         const isComplete = named.every((name) => name !== undefined && !isMissing(name));
         if (isDegraded) expect(result.ok).toBe(false);
         else expect(aboutNames.length === 0).toBe(isComplete);
-        // The operator replaces the status of a pool once all its machines are updated.
+        // The operator replaces the desired config of a node whose update has failed, and the status of a pool once all
+        // its machines are updated.
+        const isTakenBack = ({ current, desired, role, state }: (typeof nodeOptions)[number]) => {
+          const { spec, paused = true, terminating } = poolOptions[role] ?? {};
+          const isRetargeted = spec !== undefined && spec !== desired && !isMissing(spec) && !paused && !terminating;
+          return isRetargeted && state === 'Degraded' && current !== desired;
+        };
+        // It also creates a built-in pool again.
+        const isInLostPool = ({ current, desired, role, state }: (typeof nodeOptions)[number]) => {
+          const pool = parsePoolName(toConfigName(current ?? desired ?? ''));
+          const isLost = pool === 'worker' || pool === 'master' ? !live.some(([name]) => name === pool) : false;
+          return isLost && live.length > 0 && poolOptions[role] === undefined && state === 'Done';
+        };
         const needed = [
-          ...nodeOptions.flatMap(({ current, desired }) => [current, desired]),
+          ...nodeOptions.flatMap((node) =>
+            isInLostPool(node) ? [] : [node.current, isTakenBack(node) ? undefined : node.desired],
+          ),
           ...live.map(([, { spec }]) => spec),
         ];
         const isUnrecoverable = needed.some((name) => name !== undefined && isMissing(name) && !isRendered(name));

@@ -36,7 +36,7 @@ export interface State {
   /** The signers of requests, if not that of client certificates. */
   readonly signers?: Readonly<Record<string, string>>;
   /** What `check` reads once something does not move. */
-  readonly obstacles?: Pick<ClusterSnapshot, 'drainObstacles' | 'pressures' | 'stoppedOperators'>;
+  readonly obstacles?: Pick<ClusterSnapshot, 'drainObstacles' | 'failedSources' | 'pressures' | 'stoppedOperators'>;
   /** The codes of all problems, with a question mark if waiting can help. */
   readonly problems: readonly string[];
   /** The commands of the repairs, or the text of one without a command. An alternative begins with `# `. */
@@ -191,15 +191,14 @@ export const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'R13 after the patch of the pool': {
-    source: 'openshift/machine-config-operator#4594',
+    source: 'openshift/machine-config-operator#4594: the operator takes the node back (getAllCandidateMachines)',
     nodes: {
       'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.notFound(W.X)) },
       'worker-1': both(W.A),
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
     configs: [W.A],
-    problems: ['ConfigMissing'],
-    repairs: [`${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`],
+    problems: ['ConfigMissing?'],
   },
   R14: {
     source: 'crc-org/snc#615: a script deleted the desired config, which the operator renders again',
@@ -323,25 +322,23 @@ export const STATES: Readonly<Record<string, State>> = {
     nodes: { 'worker-0': { current: W.X, desired: W.Z, ...degraded(REASONS.notFound(W.Z)) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
     configs: [W.A],
-    problems: ['ConfigMissing'],
+    problems: ['ConfigMissing', 'ConfigMissing?'],
     repairs: [
-      `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
       `machineconfig-guard restore ${W.X} --from node/worker-0`,
       `# ${ANNOTATE} worker-0 ${annotations(W.A, 'currentConfig')}`,
     ],
   },
   'a desired config that another node runs': {
-    source: 'own: then something is lost, so it is restored first',
+    source: 'own: the operator takes the node back, once the other one is available',
     nodes: {
       'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.notFound(W.X)) },
       'worker-1': missing(W.X),
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
     configs: [W.A],
-    problems: ['ConfigMissing'],
+    problems: ['ConfigMissing?', 'ConfigMissing'],
     repairs: [
       `machineconfig-guard restore ${W.X} --from node/worker-1`,
-      `# ${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
       `# ${ANNOTATE} worker-1 ${annotations(W.A, ...FIELDS)}`,
     ],
   },
@@ -806,7 +803,7 @@ export const STATES: Readonly<Record<string, State>> = {
       worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
     },
     configs: [M.A, W.A],
-    problems: [],
+    problems: ['ForeignConfig?'],
   },
   R23: {
     source: 'a public runbook of 2025: the pool was reverted in the middle of a roll-out',

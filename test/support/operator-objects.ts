@@ -97,6 +97,8 @@ export interface PoolOptions {
   readonly sources?: readonly string[];
   /** By default the role label with the name of the pool. */
   readonly nodeSelector?: object;
+  readonly machineConfigSelector?: object;
+  readonly maxUnavailable?: number | string;
   readonly conditions?: readonly ConditionOptions[];
   /** When the operator last changed the configuration in the spec and in the status. */
   readonly specWrittenMinutesAgo?: number;
@@ -147,6 +149,8 @@ export function buildPool(name: string, options: PoolOptions, now: Date): ApiObj
     spec: {
       configuration: { ...toConfiguration(spec), source: sources.map((source) => ({ name: source })) },
       nodeSelector: options.nodeSelector ?? { matchLabels: roleLabels(name) },
+      machineConfigSelector: options.machineConfigSelector,
+      maxUnavailable: options.maxUnavailable,
       paused,
     },
     status: {

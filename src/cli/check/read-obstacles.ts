@@ -1,19 +1,23 @@
 import { toSeconds } from '../../common/duration.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { orForbidden, readObject } from '../../client/cluster-access.ts';
-import { listAll, WHOLE_NODES } from '../../client/cluster-reader.ts';
+import { listAll, listServed, WHOLE_NODES } from '../../client/cluster-reader.ts';
 import { parseConditions } from '../../client/inspected-objects.ts';
 import type {
   BlockingBudget,
   ClusterSnapshot,
   DrainObstacles,
+  FailedSource,
   InspectedNode,
+  InspectedPool,
   NodePressure,
   StoppedOperator,
 } from '../../diagnosis/cluster-snapshot.ts';
+import { findInvalidRequirement } from '../../diagnosis/pool-labels.ts';
 import { type ApiObject, parseTime } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { findPoolOfNode, matchesNodeSelector } from '../../mco/pool-of-node.ts';
 
 // What can hold the operator back, apart from what the lists of nodes and pools say.
@@ -39,14 +43,16 @@ const PODS = { kind: 'Pod', paths: ['/api/v1/pods'], isNamespaced: true } as con
 type Fields = Readonly<Record<string, unknown>>;
 type Budget = ReturnType<typeof parseBudget>;
 type Pod = ReturnType<typeof parsePod>;
-type Obstacles = Required<Pick<ClusterSnapshot, 'stoppedOperators' | 'drainObstacles' | 'pressures' | 'unreadable'>>;
+type Obstacles = Required<
+  Pick<ClusterSnapshot, 'stoppedOperators' | 'drainObstacles' | 'failedSources' | 'pressures' | 'unreadable'>
+>;
 
 /** Reads a resource. Without the right it notes the resource, and returns undefined. */
 type Read = <T>(resource: string, reading: Promise<T>) => Promise<T | undefined>;
 
 /**
- * Reads which parts of the operator do not run, which PodDisruptionBudgets block the drains of nodes, and which nodes
- * the operator counts as unavailable for another reason.
+ * Reads which parts of the operator do not run, which sources of configs failed, which PodDisruptionBudgets block the
+ * drains of nodes, and which nodes the operator counts as unavailable for another reason.
  * @throws ClusterAccessError, except for a missing right; or the signal's reason
  */
 export async function readObstacles(
@@ -63,6 +69,7 @@ export async function readObstacles(
   };
   const deployments = osConfigs.length === 0 ? DEPLOYMENTS : [...DEPLOYMENTS, IMAGE_BUILDER];
   const stoppedOperators = await readStoppedOperators(api, deployments, now, read, signal);
+  const failedSources = await readFailedSources(api, pools, read, signal);
   const draining = nodes
     .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
     .map(({ referrer }) => referrer.name);
@@ -75,6 +82,7 @@ export async function readObstacles(
   return {
     stoppedOperators,
     drainObstacles,
+    failedSources,
     pressures: new Map(pressures.flatMap(({ name, pressure }) => (pressure === undefined ? [] : [[name, pressure]]))),
     unreadable: [...unreadable],
   };
@@ -89,6 +97,36 @@ function isUnavailable({ readiness, cordon, state, currentConfig, desiredConfig 
 function parsePressure(node: ApiObject): { readonly name: string; readonly pressure: NodePressure | undefined } {
   const pressure = parseConditions(node).find(({ type, status }) => PRESSURES.has(type) && status === 'True');
   return { name: String(node.metadata?.name), pressure };
+}
+
+async function readFailedSources(
+  api: KubeApi,
+  pools: readonly InspectedPool[],
+  read: Read,
+  signal: AbortSignal,
+): Promise<readonly FailedSource[]> {
+  const failed: FailedSource[] = [];
+  for (const kind of ['KubeletConfig', 'ContainerRuntimeConfig']) {
+    const name = `${kind.toLowerCase()}s`;
+    const parse = (source: ApiObject): FailedSource[] => {
+      // The operator appends each new condition.
+      const last = parseConditions(source).at(-1);
+      if (last?.type !== 'Failure') return [];
+      const selected = pools.filter(({ labels }) =>
+        blocks(readFields(source.spec)['machineConfigPoolSelector'], labels),
+      );
+      const names = selected.map(({ referrer }) => referrer.name);
+      return [{ kind, name: String(source.metadata?.name), message: last.message, pools: names }];
+    };
+    const resource = { kind, name, paths: [`/apis/${MCO_GROUP}/v1/${name}`] } as const;
+    failed.push(...((await read(name, listServed(api, resource, parse, signal))) ?? []).flat());
+  }
+  return failed;
+}
+
+/** Here, unlike elsewhere in the operator, an empty selector selects all pools, and an invalid one fails for all. */
+function blocks(selector: unknown, labels: InspectedPool['labels']): boolean {
+  return findInvalidRequirement(selector) !== undefined || matchesNodeSelector(selector, labels);
 }
 
 async function readStoppedOperators(

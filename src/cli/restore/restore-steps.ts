@@ -4,13 +4,13 @@ import { advise } from '../../client/output/advice.ts';
 import {
   type ClusterSnapshot,
   countMissingMachines,
+  hasFailed,
   type InspectedNode,
   type InspectedPool,
   listReferrers,
   type PendingCertificateRequest,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findDanglingReferences } from '../../diagnosis/dangling-references.ts';
-import { hasFailed } from '../../diagnosis/node-causes.ts';
 import { toPausePatch, toUnpausePatch } from '../../diagnosis/restore-pause.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, toPrintableLine } from '../../common/printable-text.ts';

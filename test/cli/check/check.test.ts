@@ -46,6 +46,25 @@ test('retries if the API server is busy, and works without the right to read the
   expect(lists).toBe(2);
 });
 
+test('lists whole nodes only if a pool of the selected ones counts an unexplained unavailable one', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  createNode(cluster, 'infra-0', { currentConfig: OLD, desiredConfig: OLD, state: 'Done' }, 'infra');
+  createPool(cluster, 'infra', { spec: OLD, status: OLD });
+  cluster.patch('machineconfigpools', 'infra', { status: { unavailableMachineCount: 1 } });
+  let lists = 0;
+  cluster.faults.intercept(({ path }) => {
+    if (path === NODES_PATH) lists += 1;
+    return 'pass';
+  });
+  const listsOf: number[] = [];
+  for (const role of ['worker', 'infra']) {
+    lists = 0;
+    expect((await run('check', '--role', role)).exitCode).toBe(0);
+    listsOf.push(lists);
+  }
+  expect(listsOf).toEqual([1, 2]);
+});
+
 test('reads a second time before it reports an unrecoverable problem', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig: OLD });
@@ -66,7 +85,7 @@ test('reads a second time before it reports an unrecoverable problem', async () 
 // test/docs/commands.test.ts compares the keys with the documentation, and diagnose.test.ts the problems.
 test('prints each part of the report as JSON, with commands for the cluster of the flags', async () => {
   const { run, cluster, kubeconfig, address } = await startHealthyCluster();
-  annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
+  annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Working', reason: 'missing' });
   const danglingReferences = [{ config: TYPO, explanation: 'not seen' }, { config: NEW }, null];
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
   const annotations = { 'machineconfig-guard.io/allow-deletion': 'planted' };
@@ -75,7 +94,7 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   cluster.create('certificatesigningrequests', { metadata: { name: 'csr-a' }, spec });
   const { exitCode, stdout, stderr } = await run('check', '--context', 'in-memory', '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
-  const node = { pool: 'worker', currentConfig: NEW, desiredConfig: TYPO, state: 'Degraded', reason: 'missing' };
+  const node = { pool: 'worker', currentConfig: NEW, desiredConfig: TYPO, state: 'Working', reason: 'missing' };
   const problem = { code: 'ConfigMissing', kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: TYPO };
   const message = `${TYPO} does not exist; node worker-0 (desiredConfig) names it`;
   const oc = `oc --kubeconfig ${kubeconfig} --context in-memory`;

@@ -167,6 +167,31 @@ test.each([
   expect((await check()).codes).toEqual(codes);
 });
 
+test('finds the pools whose rendering a failed KubeletConfig or ContainerRuntimeConfig stops', async () => {
+  const create = async (kind: string, name: string, selector: object, type: string) => {
+    const collection = `/apis/${MCO}/v1/${kind.toLowerCase()}s`;
+    const spec = { machineConfigPoolSelector: selector, containerRuntimeConfig: { pidsLimit: 2048 } };
+    await admin.create(collection, { apiVersion: `${MCO}/v1`, kind, metadata: { name }, spec });
+    // As the operator writes them: each new one is appended, and a failure is not True.
+    const conditions = ['Failure', type].map((each) => ({ type: each, status: 'False', message: `is a ${each}` }));
+    await admin.patch(`${collection}/${name}/status`, { status: { conditions } });
+  };
+  await admin.patch(`${PATHS.pools}/worker`, { metadata: { labels: { tuned: 'yes' } } });
+  await create('KubeletConfig', 'fails', { matchLabels: { tuned: 'yes' } }, 'Failure');
+  await create('KubeletConfig', 'works', { matchLabels: { tuned: 'yes' } }, 'Success');
+  await create('KubeletConfig', 'elsewhere', { matchLabels: { tuned: 'no' } }, 'Failure');
+  await create('ContainerRuntimeConfig', 'everywhere', {}, 'Failure');
+
+  const { failedSources } = await readAt(new Date());
+  for (const name of ['kubeletconfigs', 'containerruntimeconfigs']) await admin.delete(`/apis/${MCO}/v1/${name}`);
+
+  expect(failedSources).toEqual([
+    { kind: 'KubeletConfig', name: 'elsewhere', message: 'is a Failure', pools: [] },
+    { kind: 'KubeletConfig', name: 'fails', message: 'is a Failure', pools: ['worker'] },
+    { kind: 'ContainerRuntimeConfig', name: 'everywhere', message: 'is a Failure', pools: ['worker'] },
+  ]);
+});
+
 test('finds a machine-os-builder that was scaled down, if a pool is in image mode', async () => {
   await createDeployment('machine-os-builder', 0, {});
   expect((await check()).codes).toEqual([]);
