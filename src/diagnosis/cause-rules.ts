@@ -1,7 +1,15 @@
 import { toSeconds } from '../common/duration.ts';
 import { joinFirst } from '../common/printable-text.ts';
 import { shell, type ShellCommand, TARGETS, verbatim } from './shell-command.ts';
-import type { Cause, CauseCode, ConfigMissing, DiskDiffers, MissingConfigReport, Removal } from './cause.ts';
+import type {
+  Cause,
+  CauseCode,
+  ConfigMissing,
+  DiskDiffers,
+  MissingConfigReport,
+  ObjectRejected,
+  Removal,
+} from './cause.ts';
 import type { DrainObstacles, InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import type { DiskDifference } from './daemon-reason.ts';
@@ -14,7 +22,7 @@ import { formatName } from '../mco/machine-config.ts';
 /** How a cause reads, and what ends it. Everything comes from the facts of the cause. */
 interface CauseRule<Own extends Cause> {
   /** For the column CHECK, with the field as `current`, `desired`, `spec`, `status`, `both` or empty. */
-  readonly summary: (field: string, cause: Own) => string;
+  readonly summary: string | ((field: string, cause: Own) => string);
   /** About all objects that have the cause, such as `nodes a and b`. No period. */
   readonly sentence: (cause: Own, names: string, isPlural: boolean) => string;
   /** Sentences after the first one and `waiting.why`, without periods. Empty ones are omitted. */
@@ -43,15 +51,18 @@ const verb = (isPlural: boolean, plural: string) => (isPlural ? plural : `${plur
 const formatPods = (pods: readonly string[]) => `${pods.length > 1 ? 'pods' : 'pod'} ${joinFirst(pods, MAX_NAMED)}`;
 const sinceText = (since: Date | undefined) => (since === undefined ? '' : ` since ${toSeconds(since)}`);
 
+const formatRejected = ({ kind, name, setting }: Pick<ObjectRejected, 'kind' | 'name' | 'setting'>) =>
+  `${setting === undefined ? '' : `the ${setting} of `}${kind} ${name}`;
+
 const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   TooFewNodes: {
-    summary: () => '',
+    summary: '',
     sentence: ({ evidence }) => evidence,
     isRepairedWhileWaiting: true,
   },
 
   OperatorStopped: {
-    summary: () => '',
+    summary: '',
     sentence: ({ deployment, evidence }) => `the operator does not run: deployment ${deployment} ${evidence}`,
     repairs: ({ deployment, isScaledToZero }) => {
       if (!isScaledToZero) {
@@ -64,7 +75,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PoolsMissing: {
-    summary: () => '',
+    summary: '',
     sentence: () => 'no MachineConfigPool exists',
     repairs: ({ isOperatorStopped }) => (isOperatorStopped ? [] : [readOperatorLog('machine-config-operator')]),
   },
@@ -107,7 +118,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PoolConflict: {
-    summary: () => 'two custom pools',
+    summary: 'two custom pools',
     sentence: ({ evidence }, names, isPlural) => `${names} ${be(isPlural)} in the ${evidence}`,
     repairs: ({ referrer: { name }, labels }) => {
       const text = `node ${name} is in several custom pools: keep only the label of the pool whose config it names`;
@@ -116,7 +127,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PoolDeleted: {
-    summary: () => 'pool deleted',
+    summary: 'pool deleted',
     sentence: ({ config, deletedPool, isTerminating, pool }, names, isPlural) => {
       const state = isTerminating
         ? `is being deleted, and ${be(isPlural)} not in pool ${formatName(pool)} yet`
@@ -133,14 +144,14 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   ForeignConfig: {
-    summary: () => 'config of other pool',
+    summary: 'config of other pool',
     sentence: ({ config, pool }, names, isPlural) =>
       `${names} ${verb(isPlural, 'run')} ${formatName(config)}, and ${be(isPlural)} in pool ${formatName(pool)}`,
     repairs: ({ pool }) => [unpause(pool)],
   },
 
   NotInPool: {
-    summary: () => 'in no pool',
+    summary: 'in no pool',
     sentence: ({ missingPool }, names, isPlural) =>
       `${names} ${be(isPlural)} in no pool: ` +
       (missingPool === undefined ? 'no node selector accepts its labels' : `pool ${missingPool} does not exist`),
@@ -159,7 +170,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   NodeNotReady: {
-    summary: () => 'not ready',
+    summary: 'not ready',
     sentence: ({ since, evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} not ready${sinceText(since)}${evidence === undefined ? '' : ` ("${evidence}")`}`,
     avoid: ({ isReported }) =>
@@ -182,7 +193,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   CertificatePending: {
-    summary: () => 'certificate pending',
+    summary: 'certificate pending',
     sentence: ({ since }, names, isPlural) =>
       `${names} ${be(isPlural)} not ready${sinceText(since)}, and ${verb(isPlural, 'wait')} for a certificate`,
     more: () => ['Later the kubelet asks for a second certificate, so run check again'],
@@ -190,7 +201,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   NodeCordoned: {
-    summary: () => 'cordoned',
+    summary: 'cordoned',
     sentence: ({ by, since }, names, isPlural) =>
       `${names} ${be(isPlural)} cordoned${sinceText(since)}${by === undefined ? '' : ` by ${by}`}`,
     repairs: ({ referrer: { name }, by, isByProgram }) => {
@@ -212,7 +223,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   UpdateStalled: {
-    summary: () => 'stalled',
+    summary: 'stalled',
     sentence: ({ config, state }, names, isPlural) =>
       `${names} ${isPlural ? 'do' : 'does'} not finish the update to ${formatName(config)} (state "${state}")`,
     repairs: ({ referrer: { name } }) => {
@@ -221,7 +232,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   DrainBlocked: {
-    summary: () => 'drain blocked',
+    summary: 'drain blocked',
     sentence: ({ since }, names) =>
       `the drain of ${names} has not ended${since ? `; it began at ${toSeconds(since)}` : ''}`,
     more: ({ obstacles: { budgets, endingPods } = NO_OBSTACLES }) => [
@@ -254,7 +265,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   DesiredOutdated: {
-    summary: () => 'desired outdated',
+    summary: 'desired outdated',
     sentence: ({ config }, names, isPlural) =>
       `${names} ${be(isPlural)} to update to ${formatName(config)}, which the pool does not want`,
     repairs: ({ referrer, isCordoned, replacement }) => {
@@ -266,7 +277,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   DiskDiffers: {
-    summary: () => 'disk differs',
+    summary: 'disk differs',
     sentence: ({ difference, comparedWith }, names) =>
       `on ${names}, ${describeDifference(difference, formatName(comparedWith))}`,
     avoid: ({ difference }) =>
@@ -275,7 +286,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   AnnotatedByHand: {
-    summary: () => 'annotated by hand',
+    summary: 'annotated by hand',
     sentence: ({ config, by, since }, names, isPlural) =>
       `${names} ${verb(isPlural, 'name')} ${formatName(config)}, but the disk has another config: ` +
       `${by} changed the annotation at ${toSeconds(since)}`,
@@ -283,49 +294,30 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   Recovering: {
-    summary: () => 'recovering',
+    summary: 'recovering',
     sentence: (_cause, names, isPlural) =>
       `${names} still ${verb(isPlural, 'report')} an old reason. All named configs exist`,
   },
 
   Unreconcilable: {
-    summary: () => 'Unreconcilable',
+    summary: 'Unreconcilable',
     sentence: ({ evidence }, names) => `the daemon of ${names} refuses the change: "${evidence}"`,
   },
 
   NodeDegraded: {
-    summary: () => 'Degraded',
+    summary: 'Degraded',
     sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} Degraded, although the configs exist`,
     repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
-  SettingInvalid: {
-    summary: (_field, { field }) => `${field} invalid`,
-    sentence: ({ field, settingOf, evidence }, names, isPlural) =>
-      `${names} ${isPlural ? 'do' : 'does'} not move: the operator rejects the ${field} of pool ` +
-      `${formatName(settingOf)} ("${evidence}")`,
-    repairs: ({ field, settingOf }) => {
-      const text = `correct the ${field} of pool ${formatName(settingOf)}`;
-      return [{ name: 'correctSource', text, command: shell`oc edit machineconfigpool ${settingOf}` }];
-    },
-  },
-
-  SourceFailed: {
-    summary: (_field, { kind }) => `${kind} failed`,
-    sentence: ({ kind, name, evidence }, names) =>
-      `${kind} ${name} failed ("${evidence}")${names === '' ? '' : `, so ${names} cannot get a new config`}`,
-    repairs: ({ kind, name }) => {
-      const command = shell`oc edit ${verbatim(kind.toLowerCase())} ${name}`;
-      return [{ name: 'correctSource', text: `correct ${kind} ${name}, or delete it`, command }];
-    },
-  },
-
-  OsConfigOrphaned: {
-    summary: () => '',
-    sentence: ({ name, pool }) => `MachineOSConfig ${name} is of pool ${formatName(pool)}, which does not exist`,
-    repairs: ({ name, pool }) => {
-      const text = `delete MachineOSConfig ${name} with its builds, or create pool ${formatName(pool)} again`;
-      return [{ name: 'correctSource', text, command: shell`oc delete machineosconfig ${name}` }];
+  ObjectRejected: {
+    summary: (_field, { kind, setting }) => `${setting ?? kind} rejected`,
+    sentence: ({ evidence, ...cause }, names, isPlural) =>
+      `${names === '' ? '' : `${names} ${verb(isPlural, 'wait')}: `}` +
+      `the operator rejects ${formatRejected(cause)} ("${evidence}")`,
+    repairs: ({ kind, name, setting }) => {
+      const text = `correct ${formatRejected({ kind, name, setting })}${setting === undefined ? ', or delete it' : ''}`;
+      return [{ name: 'correctSource', text, command: shell`oc edit ${verbatim(kind.toLowerCase())} ${name}` }];
     },
   },
 
@@ -355,14 +347,14 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PoolPaused: {
-    summary: () => 'behind',
+    summary: 'behind',
     sentence: (_cause, names, isPlural) =>
       `${names} ${be(isPlural)} paused by a person, and ${be(isPlural)} not updated`,
     repairs: ({ referrer }) => [unpause(referrer.name)],
   },
 
   RolloutStalled: {
-    summary: () => 'stalled',
+    summary: 'stalled',
     sentence: ({ config, updatedMachineCount, machineCount }, names) =>
       `the roll-out of ${formatName(config)} in ${names} does not move: ` +
       `${updatedMachineCount} of ${machineCount} machines are updated`,
@@ -394,7 +386,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PausedForRestore: {
-    summary: () => 'paused for restore',
+    summary: 'paused for restore',
     sentence: ({ config }, names) => `a restore of ${formatName(config)} has paused ${names}`,
     more: () => ['Let the restore run, or continue it if it has ended early'],
     repairs: ({ referrer: { name }, config, canContinue, isMissing }) => {
@@ -415,7 +407,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   BuildFailed: {
-    summary: () => 'image build failed',
+    summary: 'image build failed',
     sentence: ({ build, evidence }, names) =>
       `the OS image of ${names} was not built: MachineOSBuild ${build} failed ("${evidence}")`,
     more: ({ replacedBy }) => [
@@ -437,7 +429,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   BuildGone: {
-    summary: () => 'image build gone',
+    summary: 'image build gone',
     sentence: ({ build, osConfig, exists }, names) =>
       `${names} waits for MachineOSBuild ${formatName(build)}, which MachineOSConfig ${osConfig} ` +
       `names, but which ${exists ? 'is of another config' : 'does not exist'}`,
@@ -503,24 +495,18 @@ function explainUnused({ areAllNodesKnown }: ConfigMissing): string {
 
 /** Lets the annotations of a node name another config than the missing one. */
 function repairReference(cause: ConfigMissing): readonly Repair[] {
-  const { referrer, field, fields, wasRun, replacement, isFirstBoot, wayBack } = cause;
-  const repairs: Repair[] = [];
-  if (wayBack !== undefined) {
-    const { pool } = wayBack;
-    const text = `only if ${referrer.name} was in pool ${pool}: move it back, restore the config, and move it again`;
-    repairs.push({ ...labelNode('returnToPool', text, referrer.name, wayBack.labels), alternative: true });
-  }
-  if (replacement === undefined) return repairs;
+  const { referrer, field, fields, wasRun, replacement, isFirstBoot } = cause;
+  if (replacement === undefined) return [];
   if (field === 'desiredConfig' && !wasRun) {
     const text = `set desiredConfig to a config that exists. ${explainUnused(cause)}`;
-    return [...repairs, annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
+    return [annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
   }
   const cost = isFirstBoot
     ? 'Files that only the missing config has stay on the disk for ever'
     : 'The daemon changes the disk to it, with one reboot';
   const text = `if no copy of the missing config exists: name the config of the pool. ${cost}`;
   const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
-  return [...repairs, { ...annotateNode('nameConfigOfPool', text, referrer.name, annotations), alternative: true }];
+  return [{ ...annotateNode('nameConfigOfPool', text, referrer.name, annotations), alternative: true }];
 }
 
 function repairDisk({ referrer: { name }, difference, comparedWith, isAtRest }: DiskDiffers): readonly Repair[] {

@@ -1,4 +1,4 @@
-import type { DrainObstacles, FailedSource, InspectedOsConfig, StoppedOperator } from './cluster-snapshot.ts';
+import type { DrainObstacles, StoppedOperator } from './cluster-snapshot.ts';
 import type { DiskDifference } from './daemon-reason.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import type { NodeReferrer, PoolReferrer, Referrer } from '../mco/referrer.ts';
@@ -63,8 +63,6 @@ export interface ConfigMissing extends CauseFields, MissingConfigReport {
   readonly removal: Removal;
   /** Whether the daemon has finished no update of this node, so it removes no files of the missing config. */
   readonly isFirstBoot: boolean;
-  /** The config is of a pool that does not select the node: how the node gets back into it. */
-  readonly wayBack: { readonly pool: string; readonly labels: readonly string[] } | undefined;
 }
 
 export interface ConfigTerminating extends CauseFields {
@@ -208,19 +206,13 @@ export interface NodeDegraded extends NodeFields {
   readonly code: 'NodeDegraded';
 }
 
-/** A setting of a pool that the API accepts, and the operator rejects without a condition. */
-export interface SettingInvalid extends CauseFields {
-  readonly code: 'SettingInvalid';
-  readonly referrer: NodeReferrer | PoolReferrer;
-  readonly field: 'nodeSelector' | 'machineConfigSelector' | 'maxUnavailable';
-  /** The pool that has the setting. An invalid node selector stops all pools. */
-  readonly settingOf: string;
-  readonly evidence: string;
-}
-
-/** Without a referrer, it selects no pool. */
-export interface SourceFailed extends CauseFields, Pick<FailedSource, 'kind' | 'name'> {
-  readonly code: 'SourceFailed';
+/** An object that the API accepts, and the operator rejects. Without a referrer, it stops no node or pool. */
+export interface ObjectRejected extends CauseFields {
+  readonly code: 'ObjectRejected';
+  readonly kind: string;
+  readonly name: string;
+  /** Such as `maxUnavailable`, if that alone is the reason. */
+  readonly setting?: string | undefined;
   readonly evidence: string;
 }
 
@@ -291,11 +283,6 @@ export interface BuildGone extends PoolFields {
   readonly osConfig: string;
 }
 
-/** A MachineOSConfig whose pool does not exist. */
-export interface OsConfigOrphaned extends CauseFields, Pick<InspectedOsConfig, 'name' | 'pool'> {
-  readonly code: 'OsConfigOrphaned';
-}
-
 export interface TooFewNodes extends CauseFields {
   readonly code: 'TooFewNodes';
   readonly evidence: string;
@@ -329,8 +316,8 @@ export type Cause =
   | NodeUnavailable
   | NotInPool
   | NotReported
+  | ObjectRejected
   | OperatorStopped
-  | OsConfigOrphaned
   | PausedForRestore
   | PoolConflict
   | PoolDegraded
@@ -340,8 +327,6 @@ export type Cause =
   | Recovering
   | RolloutStalled
   | RolloutUnfinished
-  | SettingInvalid
-  | SourceFailed
   | SpecEmpty
   | StatusEmpty
   | TooFewNodes

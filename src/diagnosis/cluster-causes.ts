@@ -5,16 +5,14 @@ import {
   cannotWait,
   type Cause,
   type OperatorStopped,
-  type OsConfigOrphaned,
   type PoolsMissing,
   type TooFewNodes,
   type Waiting,
 } from './cause.ts';
 import { type Cluster, isStalled, listOldRequests } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
-import { BUILT_IN_POOLS } from './dangling-references.ts';
-import { findFailedSources } from './invalid-settings.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
+import { findFailedSources, findOrphanedOsConfigs } from './rejected-objects.ts';
 
 const MAX_NAMES = 3;
 const WORK: Readonly<Record<string, string>> = {
@@ -80,14 +78,6 @@ function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Oper
     const waiting = cannotWait(WORK[stopped.deployment] ?? 'Nothing does its work until it runs');
     return { code: 'OperatorStopped', ...stopped, waiting };
   });
-}
-
-/** The sync of the operator ends there (getLayeredMachineConfigPools in pkg/operator/sync.go). */
-function findOrphanedOsConfigs({ osConfigs = [], pools }: Cluster): readonly OsConfigOrphaned[] {
-  const existing = new Set([...pools.map(({ referrer }) => referrer.name), ...BUILT_IN_POOLS]);
-  const waiting = cannotWait('The operator installs no release, and can build no other image, while it exists');
-  const orphaned = osConfigs.filter(({ pool }) => !existing.has(pool));
-  return orphaned.map(({ name, pool }) => ({ code: 'OsConfigOrphaned', name, pool, waiting }));
 }
 
 /** The operator creates the pools `master` and `worker` itself, early in an install. */

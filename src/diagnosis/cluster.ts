@@ -169,14 +169,12 @@ function findNodesWithCopy(
   poolOf: Cluster['poolOf'],
   scope: DiagnosisScope,
 ): ReadonlyMap<ConfigName, InspectedNode> {
-  const candidates = nodes.toReversed().flatMap((node) => {
-    const { currentConfig } = node;
-    return currentConfig === undefined ? [] : [[currentConfig, node] as const];
-  });
-  const isOwn = ([config, node]: (typeof candidates)[number]) =>
-    poolOf(node).selecting.some(({ referrer }) => referrer.name === parsePoolName(config));
-  const isReachable = ([, node]: (typeof candidates)[number]) => findLostSince(node, scope) === undefined;
-  const reachable = candidates.filter(isReachable);
+  const rank = (node: InspectedNode): number => {
+    const pool = node.currentConfig && parsePoolName(node.currentConfig);
+    const isOwn = poolOf(node).selecting.some(({ referrer }) => referrer.name === pool);
+    return (findLostSince(node, scope) === undefined ? 2 : 0) + (isOwn ? 1 : 0);
+  };
   // The last one of a config wins.
-  return new Map([...candidates, ...candidates.filter(isOwn), ...reachable, ...reachable.filter(isOwn)]);
+  const sorted = nodes.toReversed().toSorted((a, b) => rank(a) - rank(b));
+  return new Map(sorted.flatMap((node) => (node.currentConfig === undefined ? [] : [[node.currentConfig, node]])));
 }

@@ -1,46 +1,38 @@
 import { toSeconds } from '../common/duration.ts';
 import { cannotWait, canWait, type ConfigMissing, type ConfigTerminating, type Waiting } from './cause.ts';
 import { type Cluster, findDownSince, findLostSince, findRemoval, isStalled } from './cluster.ts';
-import {
-  findConfigOfPool,
-  hasFailed,
-  type InspectedNode,
-  type InspectedPool,
-  isPoolOfControlPlane,
-} from './cluster-snapshot.ts';
+import { findConfigOfPool, hasFailed, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS, findDanglingReferences } from './dangling-references.ts';
-import { findFailedSources } from './invalid-settings.ts';
-import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
+import { findFailedSources } from './rejected-objects.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import type { Referrer } from '../mco/referrer.ts';
 
-export const TAKEN_BACK =
-  'The operator sets it to the config of its pool within a minute, or once others are available';
 const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null } as const;
 
 /** A cause for each field that names a config that does not exist. */
 export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {
   const { pool, conflicting } = cluster.poolOf(node);
   const { currentConfig, desiredConfig, daemonReason } = node;
-  const takingBack = judgeTakingBack(node, cluster);
-  const lostPool = findLostPool(node, cluster);
+  const lostSince = findLostSince(node, cluster);
+  const ofPool = lostSince === undefined ? findLostPool(node, cluster)?.waiting : undefined;
   const target = pool?.specConfig;
-  const hasTarget = target !== undefined && target !== desiredConfig && cluster.configs.has(target);
-  const isTakenBack = takingBack.helps && hasTarget && hasFailed(node) && desiredConfig !== currentConfig;
+  const isOther = target !== undefined && target !== desiredConfig && desiredConfig !== currentConfig;
+  const hasTarget = isOther && (cluster.configs.has(target) || judgeRendering(target, cluster).waiting.helps);
+  const takingBack = judgeTakingBack(node, cluster, node.desiredConfigWrite?.at);
+  const isTakenBack = hasTarget && takingBack.helps && hasFailed(node);
   return findMissing(node.referrer, cluster).map((cause) => {
     const isReset = cause.field === 'desiredConfig' && desiredConfig !== currentConfig && conflicting.length === 0;
     const existing = pool && findConfigOfPool(pool, cluster);
     return {
       ...cause,
-      waiting: isTakenBack && cause.field === 'desiredConfig' ? takingBack : (lostPool?.waiting ?? cause.waiting),
+      waiting: isTakenBack && cause.field === 'desiredConfig' ? takingBack : (ofPool ?? cause.waiting),
       evidence: cause.evidence ?? (node.reason.includes(cause.config) ? quote(node.reason) : undefined),
       replacement: existing ?? (isReset ? currentConfig : undefined),
-      lostSince: findLostSince(node, cluster),
+      lostSince,
       removal: findRemoval(node, cluster),
       isFirstBoot: daemonReason.type === 'bootstrapMismatch' || (pool !== undefined && pool.statusConfig === undefined),
-      wayBack: findWayBack(node, cause.config, cluster),
     };
   });
 }
@@ -63,11 +55,11 @@ export function findLostPool(node: InspectedNode, cluster: Cluster) {
 }
 
 /**
- * Whether the operator gives a node whose update has failed, or that has no desired config, the config of its pool
+ * Whether the operator gives a node that is Done, or whose update has failed, the config of its pool
  * (getAllCandidateMachines in node_controller.go).
+ * @param since when it could first do so. Undefined if that is unknown
  */
-export function judgeTakingBack(node: InspectedNode, cluster: Cluster): Waiting {
-  const since = node.desiredConfigWrite?.at;
+export function judgeTakingBack(node: InspectedNode, cluster: Cluster, since: Date | undefined): Waiting {
   const { pool } = cluster.poolOf(node);
   if (pool?.paused === true) return cannotWait('The operator updates no node of a paused pool');
   if (pool?.referrer.isTerminating === true) return cannotWait('The pool of the node is being deleted');
@@ -75,7 +67,7 @@ export function judgeTakingBack(node: InspectedNode, cluster: Cluster): Waiting 
   if (findDownSince(node, cluster) !== undefined) return cannotWait('The operator skips a node that is not ready');
   return isStalled(since, cluster)
     ? cannotWait(`The operator has not taken it back since ${toSeconds(since)}`)
-    : canWait(TAKEN_BACK);
+    : canWait('The operator sets it to the config of its pool within a minute, or once others are available');
 }
 
 /** Call it once the causes of all nodes have been found. */
@@ -138,7 +130,6 @@ function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissi
         lostSince: undefined,
         removal: 'none',
         isFirstBoot: false,
-        wayBack: undefined,
       };
     });
 }
@@ -196,16 +187,6 @@ export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster)
     return { waiting: cannotWait(`The operator has not rendered it since ${toSeconds(since)}`) };
   }
   return { waiting: canWait('The Machine Config Operator can still render it') };
-}
-
-/** A compromised node can name a config of another pool, so `restore` creates it only for nodes of that pool. */
-function findWayBack(node: InspectedNode, config: ConfigName, cluster: Cluster): ConfigMissing['wayBack'] {
-  const { pool } = cluster.poolOf(node);
-  const own = cluster.livePoolByName.get(parsePoolName(config));
-  if (pool === undefined || own === undefined || !cluster.foreignConfigs.has(config)) return undefined;
-  if (isPoolOfControlPlane(own.referrer.name)) return undefined;
-  const labels = listLabelsForPool(own, node.labels, cluster.livePools, [pool]);
-  return labels.length === 0 ? undefined : { pool: own.referrer.name, labels };
 }
 
 /** The config that the status of a pool must name, so that machines can boot. Undefined if `restore` sets it. */

@@ -22,6 +22,7 @@ import {
 import { findLatest } from './times.ts';
 import { type Cluster, findDownSince, findLostSince, findRemoval, isOlderThan, isStalled } from './cluster.ts';
 import {
+  findConfigOfPool,
   hasFailed,
   type InspectedNode,
   type InspectedPool,
@@ -31,10 +32,10 @@ import {
 } from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS } from './dangling-references.ts';
 import type { DaemonReason } from './daemon-reason.ts';
-import { findLostPool, findMissingOfNode, findTerminating, judgeTakingBack, TAKEN_BACK } from './missing-configs.ts';
-import { findRejectedSelector } from './invalid-settings.ts';
+import { findLostPool, findMissingOfNode, findTerminating, judgeTakingBack } from './missing-configs.ts';
 import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
+import { findRejectedSelector } from './rejected-objects.ts';
 import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
 import { findPoolOfNode, isWindows } from '../mco/pool-of-node.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
@@ -79,7 +80,7 @@ function findUnreported(node: InspectedNode, cluster: Cluster): readonly NotRepo
   const cause = { code: 'NotReported', referrer, replacement: undefined } as const;
   if (current !== undefined) {
     // The operator sets it, as on a new node (pkg/controller/node/node_controller.go).
-    const waiting = judgeTakingBack(node, cluster);
+    const waiting = judgeTakingBack(node, cluster, undefined);
     return [{ ...cause, field: 'desiredConfig', waiting, replacement: waiting.helps ? undefined : current }];
   }
   const createdAt = referrer.state.type === 'unreported' ? referrer.state.createdAt : undefined;
@@ -148,7 +149,9 @@ function findForeignConfig(
   const isSelected = cluster.poolOf(node).selecting.some((each) => each.referrer.name === poolOfConfig);
   const isExpected = !isOfControlPlane && (isSelected || paused);
   if (specConfig === config || isExpected || cluster.stalledSince(pool) !== undefined) return undefined;
-  const waiting = paused ? cannotWait('The operator updates no node of a paused pool') : canWait(TAKEN_BACK);
+  const waiting = judgeTakingBack(node, cluster, undefined);
+  // Another cause of the node says what else holds it back.
+  if (!waiting.helps && !paused) return undefined;
   return { code: 'ForeignConfig', referrer, config, pool: pool.referrer.name, waiting };
 }
 
@@ -308,7 +311,7 @@ function findOutdatedDesired(node: InspectedNode, cluster: Cluster): DesiredOutd
   const existing = [current, ...wanted].find((name) => name !== undefined && cluster.configs.has(name));
   const cause = { code: 'DesiredOutdated', referrer, field: 'desiredConfig', config, isCordoned: false } as const;
   if (hasFailed(node)) {
-    const waiting = judgeTakingBack(node, cluster);
+    const waiting = judgeTakingBack(node, cluster, desiredConfigWrite?.at);
     // While a drain runs, an uncordon lets new pods start, which it evicts again.
     const isCordoned = cordon !== undefined && !pool.paused && node.drain === undefined;
     return { ...cause, isCordoned, replacement: waiting.helps || isCordoned ? undefined : existing, waiting };
@@ -392,12 +395,7 @@ function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Clust
   // The operator moves no node that is not ready, also not away from the config that broke it.
   const isLeft = current !== undefined && current === desired && current !== pool?.specConfig;
   const isInPlace = !isLeft || !cluster.configs.has(current);
-  return { ...cause, waiting, replacement: isInPlace ? undefined : findConfigOf(pool, cluster) };
-}
-
-function findConfigOf(pool: InspectedPool | undefined, { configs }: Cluster): ConfigName | undefined {
-  const wanted = pool?.specConfig;
-  return wanted !== undefined && configs.has(wanted) ? wanted : undefined;
+  return { ...cause, waiting, replacement: isInPlace ? undefined : pool && findConfigOfPool(pool, cluster) };
 }
 
 /** Why the operator counts a node as unavailable, and starts no update in its pool (pkg/controller/node/status.go). */

@@ -20,7 +20,6 @@ import {
   type InspectedPool,
 } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
-import { findFailedSources, findInvalidSettings } from './invalid-settings.ts';
 import {
   findMissingOfPool,
   findStatusOfPool,
@@ -29,6 +28,7 @@ import {
   judgeRenderer,
 } from './missing-configs.ts';
 import { quote } from './quote.ts';
+import { findFailedSources, findRejectedSettings } from './rejected-objects.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { toConfigName } from '../mco/machine-config.ts';
 
@@ -45,7 +45,7 @@ const START_MINUTES = 10;
 export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, specConfig } = pool;
   const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(referrer, cluster)];
-  const invalid = findInvalidSettings(pool, cluster);
+  const invalid = findRejectedSettings(pool, cluster);
   const failedSources = findFailedSources(referrer, cluster);
   // Without a spec, the condition says why.
   const isExplained = pool.conditions[RENDER_CONDITION] !== undefined || invalid.length + failedSources.length > 0;
@@ -59,8 +59,14 @@ export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly 
   );
   const buildCauses = findBuildCauses(pool, cluster);
   causes.push(...buildCauses, ...findDegradedConditions(pool, buildCauses, cluster));
-  const hasCauses = causes.length > 0 || cluster.causesOfNodes(pool).length > 0;
-  return hasCauses ? causes : [...findPause(pool), ...findStalledRollout(pool, cluster)];
+  const isStopped = !causes.every(isAboutNextConfig) || cluster.causesOfNodes(pool).length > 0;
+  return isStopped ? causes : [...causes, ...findPause(pool), ...findStalledRollout(pool, cluster)];
+}
+
+/** The operator goes on with the roll-out of the last config. */
+function isAboutNextConfig(cause: Cause): boolean {
+  if (cause.code === 'PoolDegraded') return cause.condition === RENDER_CONDITION;
+  return cause.code === 'ObjectRejected' && cause.setting !== 'nodeSelector' && cause.setting !== 'maxUnavailable';
 }
 
 /** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */

@@ -24,7 +24,6 @@ const REPAIR_ORDER = [
   'approveRequests',
   'readLog',
   'force',
-  'returnToPool',
   'nameConfigOfPool',
   'deleteNode',
 ] as const;

@@ -601,7 +601,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       },
     },
     configs: [M.A, M.B, W.A, I.A],
-    problems: ['SettingInvalid'],
+    problems: ['ObjectRejected'],
     repairs: ['oc edit machineconfigpool infra'],
   },
   'a node selector without requirements, and settings that other pools do not notice': {
@@ -614,7 +614,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       'worker-rt': { spec: R.A, status: R.A, maxUnavailable: '3' },
     },
     configs: [W.A, I.A, R.A],
-    problems: ['SettingInvalid'],
+    problems: ['ObjectRejected'],
     repairs: [
       'oc edit machineconfigpool infra',
       'oc edit machineconfigpool cnf',
@@ -633,7 +633,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { ...AB, counts: [1, 0, 1, 0], maxUnavailable: -1 } },
     configs: [W.A, W.B],
-    problems: ['SettingInvalid'],
+    problems: ['ObjectRejected'],
     repairs: ['oc edit machineconfigpool worker'],
   },
   'KubeletConfigs that failed': {
@@ -647,7 +647,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
         { kind: 'ContainerRuntimeConfig', name: 'pids', message: 'Error: no pool', pools: [] },
       ],
     },
-    problems: ['SourceFailed', 'ConfigMissing'],
+    problems: ['ObjectRejected', 'ConfigMissing'],
     repairs: [
       `oc patch machineconfigpool infra --type=merge -p {"spec":{"configuration":{"name":"${I.A}"}}}`,
       `oc annotate node infra-0 --overwrite ${MCO}/desiredConfig=${I.A}`,
@@ -661,8 +661,8 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     pools: { worker: AA },
     osConfigs: { layered: { pool: 'layered' }, worker: { pool: 'worker' } },
     configs: [W.A],
-    problems: ['OsConfigOrphaned'],
-    repairs: ['oc delete machineosconfig layered'],
+    problems: ['ObjectRejected'],
+    repairs: ['oc edit machineosconfig layered'],
   },
   'nodes at rest with a config of another pool': {
     source: 'the real controller of 4.20 takes S21-done back within 20 s',

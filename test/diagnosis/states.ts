@@ -428,10 +428,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, I.Y],
     problems: ['ConfigMissing'],
-    repairs: [
-      `# oc label node worker-0 --overwrite ${label('infra')}=`,
-      `# ${ANNOTATE} worker-0 ${annotations(W.A, 'currentConfig')}`,
-    ],
+    repairs: [`# ${ANNOTATE} worker-0 ${annotations(W.A, 'currentConfig')}`],
   },
   'moved to another custom pool': {
     source: 'own',
@@ -445,10 +442,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, I.Y, R.A],
     problems: ['ConfigMissing'],
-    repairs: [
-      `# oc label node worker-0 --overwrite ${label('infra')}= ${label('worker-rt')}-`,
-      `# ${ANNOTATE} worker-0 ${annotations(R.A, 'currentConfig')}`,
-    ],
+    repairs: [`# ${ANNOTATE} worker-0 ${annotations(R.A, 'currentConfig')}`],
   },
   'a worker that names a missing config of masters': {
     source: 'own: a hostile node',

@@ -137,10 +137,12 @@ function getNote(pool: CheckedPool, now: string): string {
 
 /** Two fields with the same cause are `both`. */
 function summarizeCauses(causes: readonly Cause[]): string {
-  const codes = causes.map(({ code }) => code);
-  const [first] = causes;
-  if (first !== undefined && causes.length === 2 && codes[0] === codes[1]) return getRule(first).summary('both', first);
-  const summaries = causes.map((cause) => getRule(cause).summary((cause.field ?? '').replace('Config', ''), cause));
+  const isBoth = causes.length === 2 && causes[0]?.code === causes[1]?.code;
+  const summaries = causes.map((cause) => {
+    const { summary } = getRule(cause);
+    const field = isBoth ? 'both' : (cause.field ?? '').replace('Config', '');
+    return typeof summary === 'string' ? summary : summary(field, cause);
+  });
   return [...new Set(summaries)].join(', ');
 }
 

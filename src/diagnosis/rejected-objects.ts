@@ -1,0 +1,70 @@
+import { cannotWait, type ObjectRejected } from './cause.ts';
+import type { Cluster } from './cluster.ts';
+import type { InspectedPool } from './cluster-snapshot.ts';
+import { BUILT_IN_POOLS } from './dangling-references.ts';
+import { findInvalidRequirement } from './pool-labels.ts';
+import { quote } from './quote.ts';
+import type { PoolReferrer, Referrer } from '../mco/referrer.ts';
+
+/** A number of machines, or a part of them. With 0 the operator updates one (maxUnavailable in node_controller.go). */
+const LIMIT = /^(?:\d+|"\+?\d+%")$/;
+const NO_RENDERING = cannotWait('Until then, the operator renders no config for the pools that it selects');
+
+/** The cause of every node, and of every other pool, if the operator rejects the node selector of a pool. */
+export function findRejectedSelector(referrer: Referrer, { invalidSelector }: Cluster): ObjectRejected | undefined {
+  if (invalidSelector === undefined) return undefined;
+  const { pool: name, reason } = invalidSelector;
+  const waiting = cannotWait('The operator finds the pool of no node, and says so only in its log');
+  return { ...toCause('MachineConfigPool', name, reason), setting: 'nodeSelector', referrer, waiting };
+}
+
+/** What the operator rejects in a pool, and says so only in its log. */
+export function findRejectedSettings(pool: InspectedPool, cluster: Cluster): readonly ObjectRejected[] {
+  const { referrer, machineConfigSelector, maxUnavailable = 1 } = pool;
+  const ofCluster = findRejectedSelector(referrer, cluster);
+  if (ofCluster !== undefined) return [ofCluster];
+  const limit = JSON.stringify(maxUnavailable);
+  const reasons = {
+    nodeSelector: findInvalidRequirement(referrer.nodeSelector),
+    machineConfigSelector: findInvalidRequirement(machineConfigSelector),
+    maxUnavailable: LIMIT.test(limit) ? undefined : limit,
+  };
+  const waiting = cannotWait('The operator says so only in its log');
+  return Object.entries(reasons).flatMap(([setting, reason]) =>
+    reason === undefined
+      ? []
+      : [{ ...toCause('MachineConfigPool', referrer.name, reason), setting, referrer, waiting }],
+  );
+}
+
+/**
+ * The KubeletConfigs and ContainerRuntimeConfigs that failed. The operator then renders no config for their pools
+ * (AreMCGeneratingSubControllersCompletedForPool in pkg/apihelpers).
+ * @param referrer undefined for those that select no pool
+ */
+export function findFailedSources(
+  referrer: PoolReferrer | undefined,
+  { failedSources = [] }: Cluster,
+): readonly ObjectRejected[] {
+  const own = failedSources.filter(({ pools }) => (referrer ? pools.includes(referrer.name) : pools.length === 0));
+  return own.map(({ kind, name, message }) => ({
+    ...toCause(kind, name, message),
+    ...(referrer && { referrer }),
+    waiting: NO_RENDERING,
+  }));
+}
+
+/** The sync of the operator ends there (getLayeredMachineConfigPools in pkg/operator/sync.go). */
+export function findOrphanedOsConfigs({ osConfigs = [], pools }: Cluster): readonly ObjectRejected[] {
+  const existing = new Set([...pools.map(({ referrer }) => referrer.name), ...BUILT_IN_POOLS]);
+  const waiting = cannotWait('Until then, the operator installs no release, and can build no other image');
+  const orphaned = osConfigs.filter(({ pool }) => !existing.has(pool));
+  return orphaned.map(({ name, pool }) => ({
+    ...toCause('MachineOSConfig', name, `pool ${pool} does not exist`),
+    waiting,
+  }));
+}
+
+function toCause(kind: string, name: string, reason: string) {
+  return { code: 'ObjectRejected', kind, name, evidence: quote(reason) } as const;
+}
