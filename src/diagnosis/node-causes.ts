@@ -97,7 +97,7 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const config = node.currentConfig ?? node.desiredConfig;
   const rejected = findRejectedSelector(referrer, cluster);
   if (rejected !== undefined) return rejected;
-  if (pool !== undefined) return findForeignConfig(node, pool, cluster);
+  if (pool !== undefined) return findForeignConfig(node, cluster);
   // The operator updates no Windows node, whatever its annotations say.
   if (cluster.livePools.length === 0 || isWindows(labels)) return undefined;
   // The operator wants what the node desires.
@@ -133,55 +133,36 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
 }
 
 /** A node at rest with a config of another pool. Before it joins a custom pool, it runs that of `worker`. */
-function findForeignConfig(
-  node: InspectedNode,
-  pool: InspectedPool,
-  cluster: Cluster,
-): ForeignConfig | PoolDeleted | undefined {
+function findForeignConfig(node: InspectedNode, cluster: Cluster): ForeignConfig | PoolDeleted | undefined {
   const { referrer, currentConfig: config } = node;
   const poolOfConfig = config && parsePoolName(config);
   const isAtRest = !hasFailed(node) && config === node.desiredConfig;
   if (config === undefined || poolOfConfig === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
-  if (!cluster.livePoolByName.has(poolOfConfig)) return findDeletedPool(node, config, poolOfConfig, pool, cluster);
+  const { pool: current, selecting } = cluster.poolOf(node);
+  const role = `node-role.kubernetes.io/${poolOfConfig}`;
+  const { [role]: label, ...labels } = node.labels;
+  const isDeleted = !cluster.livePoolByName.has(poolOfConfig);
+  const pool = isDeleted ? findPoolOfNode(labels, cluster.livePools).pool : current;
+  if (pool?.specConfig === undefined || pool.specConfig === config) return undefined;
+  const cause = { referrer, config, pool: pool.referrer.name } as const;
 
-  const { specConfig = config, paused } = pool;
-  const isOfControlPlane = isForeignToControlPlane(config, pool);
-  const isSelected = cluster.poolOf(node).selecting.some((each) => each.referrer.name === poolOfConfig);
-  const isExpected = !isOfControlPlane && (isSelected || paused);
-  if (specConfig === config || isExpected || cluster.stalledSince(pool) !== undefined) return undefined;
-  const waiting = judgeTakingBack(node, cluster, undefined);
-  // Another cause of the node says what else holds it back.
-  if (!waiting.helps && !paused) return undefined;
-  return { code: 'ForeignConfig', referrer, config, pool: pool.referrer.name, waiting };
-}
-
-/**
- * The operator moves a node of a deleted pool only when the node or its new pool changes, and not when the old pool is
- * deleted (pkg/controller/node/node_controller.go).
- */
-function findDeletedPool(
-  { referrer, labels: allLabels }: InspectedNode,
-  config: ConfigName,
-  deletedPool: string,
-  current: InspectedPool,
-  cluster: Cluster,
-): PoolDeleted | undefined {
-  const role = `node-role.kubernetes.io/${deletedPool}`;
-  const { [role]: label, ...labels } = allLabels;
-  const isTerminating = current.referrer.isTerminating === true;
-  const pool = isTerminating ? findPoolOfNode(labels, cluster.livePools).pool : current;
-  const wanted = pool?.specConfig;
-  if (BUILT_IN_POOLS.has(deletedPool) || pool === undefined || pool.paused) return undefined;
-  if (wanted === undefined || wanted === config) return undefined;
-
+  if (!isDeleted) {
+    const isOfControlPlane = isForeignToControlPlane(config, pool);
+    const isSelected = selecting.some((each) => each.referrer.name === poolOfConfig);
+    const isExpected = !isOfControlPlane && (isSelected || pool.paused);
+    const waiting = judgeTakingBack(node, cluster, undefined);
+    // Another cause of the node says what else holds it back.
+    const isExplained = (!waiting.helps && !pool.paused) || cluster.stalledSince(pool) !== undefined;
+    return isExpected || isExplained ? undefined : { ...cause, code: 'ForeignConfig', waiting };
+  }
+  if (BUILT_IN_POOLS.has(poolOfConfig) || pool.paused) return undefined;
+  // The operator moves the node only when that or its new pool changes (pkg/controller/node/node_controller.go).
   const hasRole = label !== undefined;
   return {
+    ...cause,
     code: 'PoolDeleted',
-    referrer,
-    config,
-    deletedPool,
-    isTerminating,
-    pool: pool.referrer.name,
+    deletedPool: poolOfConfig,
+    isTerminating: current?.referrer.isTerminating === true,
     labels: hasRole ? [`${role}-`] : [],
     waiting: hasRole
       ? cannotWait('The operator can miss it until one of its labels changes')

@@ -7,8 +7,8 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import type { Cause } from '../../diagnosis/cause.ts';
 import type { DiagnosisScope } from '../../diagnosis/cluster.ts';
-import type { ClusterSnapshot, ControlPlaneSize } from '../../diagnosis/cluster-snapshot.ts';
-import { diagnose, type Diagnosis, type DiagnosisResult } from '../../diagnosis/diagnose.ts';
+import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
+import { diagnose, type Diagnosis } from '../../diagnosis/diagnose.ts';
 import { readObstacles } from './read-obstacles.ts';
 
 /** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
@@ -69,13 +69,28 @@ export async function checkCluster(
 }
 
 async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal): Promise<ClusterCheck> {
-  const others = readOthers(api, scope, signal);
-  // The others are part of it, so that no rejection stays unhandled if another read rejects first.
-  const [result, { pendingCertificateRequests }] = await Promise.all([
-    diagnoseCluster(api, scope, others, signal),
-    others,
+  const { minNodes, hasControlPlane } = scope;
+  // They do not change while nodes and pools are read.
+  const [guardReports, pendingCertificateRequests, controlPlaneSize] = await Promise.all([
+    readGuardReports(api, signal),
+    readPendingCertificateRequests(api, signal),
+    minNodes === undefined && hasControlPlane ? readControlPlaneSize(api, signal) : undefined,
   ]);
-  const { causes, repairs, ...diagnosis } = result;
+  const known = { ...scope, now: new Date(), guardReports };
+  const readSnapshot = async (earlier?: EarlierSnapshot): Promise<ClusterSnapshot> => {
+    const snapshot = await readClusterSnapshot(api, scope.selector, signal, earlier);
+    return { ...snapshot, pendingRequests: pendingCertificateRequests.requests, controlPlaneSize };
+  };
+
+  const first = await readSnapshot();
+  const { ok, recoverable, problems } = diagnose(first, known);
+  // Between two lists a node can change its config, and its old config can be deleted.
+  const doubtful = new Set(problems.flatMap(({ kind, name }) => (kind === 'Node' && name !== null ? [name] : [])));
+  const snapshot = ok || recoverable ? first : await readSnapshot({ snapshot: first, doubtful });
+  const obstacles = await readObstacles(api, snapshot, known.now, signal);
+  const unreadable = [...(snapshot.unreadable ?? []), ...obstacles.unreadable];
+
+  const { causes, repairs, ...diagnosis } = diagnose({ ...snapshot, ...obstacles, unreadable }, known);
   const report = {
     server: api.address,
     checkedAt: new Date().toISOString(),
@@ -85,59 +100,4 @@ async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal):
     repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
   return { report, causes };
-}
-
-/** What does not change while nodes and pools are read. */
-interface Others {
-  readonly guardReports: NonNullable<DiagnosisScope['guardReports']>;
-  readonly pendingCertificateRequests: PendingCertificateRequests;
-  /** Undefined if it is not needed, or if the cluster does not say it. */
-  readonly controlPlaneSize: ControlPlaneSize | undefined;
-}
-
-async function readOthers(
-  api: KubeApi,
-  { minNodes, hasControlPlane }: CheckScope,
-  signal: AbortSignal,
-): Promise<Others> {
-  const [guardReports, pendingCertificateRequests, controlPlaneSize] = await Promise.all([
-    readGuardReports(api, signal),
-    readPendingCertificateRequests(api, signal),
-    minNodes === undefined && hasControlPlane ? readControlPlaneSize(api, signal) : undefined,
-  ]);
-  return { guardReports, pendingCertificateRequests, controlPlaneSize };
-}
-
-async function diagnoseCluster(
-  api: KubeApi,
-  scope: CheckScope,
-  others: Promise<Others>,
-  signal: AbortSignal,
-): Promise<DiagnosisResult> {
-  const first = await readSnapshot(api, scope, others, signal);
-  const result = diagnose(first.snapshot, first.scope);
-  // Between two lists a node can change its config, and its old config can be deleted.
-  const doubtful = new Set(
-    result.problems.flatMap(({ kind, name }) => (kind === 'Node' && name !== null ? [name] : [])),
-  );
-  const earlier = { snapshot: first.snapshot, doubtful };
-  const { snapshot, scope: known } =
-    result.ok || result.recoverable ? first : await readSnapshot(api, scope, others, signal, earlier);
-  const { unreadable, ...obstacles } = await readObstacles(api, snapshot, known.now, signal);
-  return diagnose({ ...snapshot, ...obstacles, unreadable: [...(snapshot.unreadable ?? []), ...unreadable] }, known);
-}
-
-async function readSnapshot(
-  api: KubeApi,
-  scope: CheckScope,
-  others: Promise<Others>,
-  signal: AbortSignal,
-  earlier?: EarlierSnapshot,
-) {
-  const cluster = await readClusterSnapshot(api, scope.selector, signal, earlier);
-  const { guardReports, pendingCertificateRequests, controlPlaneSize } = await others;
-  const pendingRequests = pendingCertificateRequests.requests;
-  const snapshot: ClusterSnapshot = { ...cluster, pendingRequests, controlPlaneSize };
-  const known: DiagnosisScope = { ...scope, now: new Date(), guardReports };
-  return { snapshot, scope: known };
 }
