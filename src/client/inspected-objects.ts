@@ -121,7 +121,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     ),
     labels: labels ?? {},
     machineConfigSelector,
-    maxUnavailable,
+    maxUnavailable: maxUnavailable as InspectedPool['maxUnavailable'],
     sources: listPoolSources(pool),
   };
 }

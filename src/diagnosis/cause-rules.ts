@@ -297,6 +297,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'recovering',
     sentence: (_cause, names, isPlural) =>
       `${names} still ${verb(isPlural, 'report')} an old reason. All named configs exist`,
+    repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
   Unreconcilable: {
@@ -313,7 +314,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   ObjectRejected: {
     summary: (_field, { kind, setting }) => `${setting ?? kind} rejected`,
     sentence: ({ evidence, ...cause }, names, isPlural) =>
-      `${names === '' ? '' : `${names} ${verb(isPlural, 'wait')}: `}` +
+      (names === '' ? '' : `${names} ${verb(isPlural, 'wait')}: `) +
       `the operator rejects ${formatRejected(cause)} ("${evidence}")`,
     repairs: ({ kind, name, setting }) => {
       const text = `correct ${formatRejected({ kind, name, setting })}${setting === undefined ? ', or delete it' : ''}`;

@@ -1,4 +1,3 @@
-import { toSeconds } from '../common/duration.ts';
 import { countNoun, joinFirst, joinWithAnd } from '../common/printable-text.ts';
 import {
   canWait,
@@ -9,7 +8,7 @@ import {
   type TooFewNodes,
   type Waiting,
 } from './cause.ts';
-import { type Cluster, isStalled, listOldRequests } from './cluster.ts';
+import { type Cluster, judgeProgress, listOldRequests } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
 import { findFailedSources, findOrphanedOsConfigs } from './rejected-objects.ts';
@@ -88,8 +87,7 @@ function findMissingPools(cluster: Cluster): readonly PoolsMissing[] {
     const waiting = cannotWait('The operator creates them, and does not run');
     return [{ code: 'PoolsMissing', isOperatorStopped: true, waiting }];
   }
-  const waiting = isStalled(oldestNodeAt, cluster)
-    ? cannotWait(`The operator has created none since ${toSeconds(oldestNodeAt)}, so read its log`)
-    : canWait('The operator creates them early in an install');
+  const hope = 'The operator creates them early in an install';
+  const waiting = judgeProgress(hope, 'The operator has created none', oldestNodeAt, cluster);
   return [{ code: 'PoolsMissing', isOperatorStopped: false, waiting }];
 }

@@ -76,7 +76,7 @@ export interface InspectedPool {
   readonly labels: Labels;
   /** As the API has them: it accepts values that the operator rejects. */
   readonly machineConfigSelector: unknown;
-  readonly maxUnavailable: unknown;
+  readonly maxUnavailable: number | string | undefined;
   /** Those that are True, by type. The operator combines several, such as RenderDegraded, in Degraded. */
   readonly conditions: Readonly<Partial<Record<string, PoolCondition>>>;
   readonly sources: readonly string[];

@@ -1,6 +1,7 @@
+import { toSeconds } from '../common/duration.ts';
 import { groupBy } from '../common/group-by.ts';
 import { findEarliest, findLatest } from './times.ts';
-import type { Cause, Removal, MissingConfigReport } from './cause.ts';
+import { cannotWait, canWait, type Cause, type MissingConfigReport, type Removal, type Waiting } from './cause.ts';
 import {
   canHaveBootstrapHost,
   type ClusterSnapshot,
@@ -66,6 +67,20 @@ export function isStalled(since: Date | undefined, { now }: Pick<Cluster, 'now'>
   return isOlderThan(STALLED_MINUTES, since, now);
 }
 
+/**
+ * Waiting helps until nothing has changed for an hour.
+ * @param hope what will happen
+ * @param problem what has not happened, a clause before `since`
+ */
+export function judgeProgress(
+  hope: string,
+  problem: string,
+  since: Date | undefined,
+  cluster: Pick<Cluster, 'now'>,
+): Waiting {
+  return isStalled(since, cluster) ? cannotWait(`${problem} since ${toSeconds(since)}`) : canWait(hope);
+}
+
 export function isOlderThan(minutes: number, since: Date | undefined, now: Date): boolean {
   return since !== undefined && now.getTime() - since.getTime() > minutes * 60_000;
 }
@@ -115,7 +130,11 @@ export function createCluster(
   const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(
     ([config, naming]) => !configs.has(config) && naming.every((node) => poolOf(node).pool !== undefined),
   );
-  const invalidSelector = findInvalidSelector(pools);
+  // An empty node selector stops only its own pool (ListPools in pkg/helpers/helpers.go).
+  const [invalidSelector] = pools.flatMap(({ referrer: { name: pool, nodeSelector } }) => {
+    const reason = findInvalidRequirement(nodeSelector) ?? '{}';
+    return reason === '{}' ? [] : [{ pool, reason }];
+  });
   const rollingOut = new Set(
     invalidSelector === undefined ? pools.filter((pool) => isRollingOut(pool, nodesOf(pool))) : [],
   );
@@ -143,15 +162,6 @@ export function createCluster(
     causesOfNodes: (pool) => nodesOf(pool).flatMap((node) => causesByNode.get(node) ?? []),
     findNearest: createNearestFinder(configs),
   };
-}
-
-/** Only a node selector that is not empty can stop other pools (ListPools in pkg/helpers/helpers.go). */
-function findInvalidSelector(pools: readonly InspectedPool[]): Cluster['invalidSelector'] {
-  for (const { referrer } of pools) {
-    const reason = findInvalidRequirement(referrer.nodeSelector);
-    if (reason !== undefined && reason !== '{}') return { pool: referrer.name, reason };
-  }
-  return undefined;
 }
 
 /** The operator also says so while a machine is unavailable or has another OS image (pkg/controller/node/status.go). */

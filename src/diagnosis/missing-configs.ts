@@ -1,6 +1,5 @@
-import { toSeconds } from '../common/duration.ts';
 import { cannotWait, canWait, type ConfigMissing, type ConfigTerminating, type Waiting } from './cause.ts';
-import { type Cluster, findDownSince, findLostSince, findRemoval, isStalled } from './cluster.ts';
+import { type Cluster, findDownSince, findLostSince, findRemoval, isStalled, judgeProgress } from './cluster.ts';
 import { findConfigOfPool, hasFailed, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS, findDanglingReferences } from './dangling-references.ts';
 import { quote } from './quote.ts';
@@ -17,17 +16,17 @@ export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readon
   const { currentConfig, desiredConfig, daemonReason } = node;
   const lostSince = findLostSince(node, cluster);
   const ofPool = lostSince === undefined ? findLostPool(node, cluster)?.waiting : undefined;
-  const target = pool?.specConfig;
-  const isOther = target !== undefined && target !== desiredConfig && desiredConfig !== currentConfig;
-  const hasTarget = isOther && (cluster.configs.has(target) || judgeRendering(target, cluster).waiting.helps);
+  // The pool says whether its own config is missing, too.
+  const { specConfig = desiredConfig } = pool ?? {};
+  const isRetargeted = hasFailed(node) && ![specConfig, currentConfig].includes(desiredConfig);
   const takingBack = judgeTakingBack(node, cluster, node.desiredConfigWrite?.at);
-  const isTakenBack = hasTarget && takingBack.helps && hasFailed(node);
   return findMissing(node.referrer, cluster).map((cause) => {
     const isReset = cause.field === 'desiredConfig' && desiredConfig !== currentConfig && conflicting.length === 0;
     const existing = pool && findConfigOfPool(pool, cluster);
     return {
       ...cause,
-      waiting: isTakenBack && cause.field === 'desiredConfig' ? takingBack : (ofPool ?? cause.waiting),
+      waiting:
+        isRetargeted && takingBack.helps && cause.field === 'desiredConfig' ? takingBack : (ofPool ?? cause.waiting),
       evidence: cause.evidence ?? (node.reason.includes(cause.config) ? quote(node.reason) : undefined),
       replacement: existing ?? (isReset ? currentConfig : undefined),
       lostSince,
@@ -65,9 +64,8 @@ export function judgeTakingBack(node: InspectedNode, cluster: Cluster, since: Da
   if (pool?.referrer.isTerminating === true) return cannotWait('The pool of the node is being deleted');
   if (node.cordon !== undefined) return cannotWait('The operator skips the node, because it is cordoned');
   if (findDownSince(node, cluster) !== undefined) return cannotWait('The operator skips a node that is not ready');
-  return isStalled(since, cluster)
-    ? cannotWait(`The operator has not taken it back since ${toSeconds(since)}`)
-    : canWait('The operator sets it to the config of its pool within a minute, or once others are available');
+  const hope = 'The operator sets it to the config of its pool within a minute, or once others are available';
+  return judgeProgress(hope, 'The operator has not done so', since, cluster);
 }
 
 /** Call it once the causes of all nodes have been found. */
@@ -183,10 +181,8 @@ export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster)
   if (stopped !== undefined) return { waiting: cannotWait('The operator does not run') };
   const isFirst = pool !== undefined && pool.specConfig === undefined;
   const since = pool === undefined ? cluster.oldestNodeAt : isFirst ? pool.createdAt : NodeDegraded?.since;
-  if (isStalled(since, cluster)) {
-    return { waiting: cannotWait(`The operator has not rendered it since ${toSeconds(since)}`) };
-  }
-  return { waiting: canWait('The Machine Config Operator can still render it') };
+  const hope = 'The Machine Config Operator can still render it';
+  return { waiting: judgeProgress(hope, 'The operator has not rendered it', since, cluster) };
 }
 
 /** The config that the status of a pool must name, so that machines can boot. Undefined if `restore` sets it. */

@@ -20,7 +20,15 @@ import {
   type UpdateStalled,
 } from './cause.ts';
 import { findLatest } from './times.ts';
-import { type Cluster, findDownSince, findLostSince, findRemoval, isOlderThan, isStalled } from './cluster.ts';
+import {
+  type Cluster,
+  findDownSince,
+  findLostSince,
+  findRemoval,
+  isOlderThan,
+  isStalled,
+  judgeProgress,
+} from './cluster.ts';
 import {
   findConfigOfPool,
   hasFailed,
@@ -84,9 +92,8 @@ function findUnreported(node: InspectedNode, cluster: Cluster): readonly NotRepo
     return [{ ...cause, field: 'desiredConfig', waiting, replacement: waiting.helps ? undefined : current }];
   }
   const createdAt = referrer.state.type === 'unreported' ? referrer.state.createdAt : undefined;
-  const waiting = isStalled(createdAt, cluster)
-    ? cannotWait(`It has existed since ${toSeconds(createdAt)}, so read the log of its machine-config-daemon`)
-    : canWait('The machine-config-daemon reports it when it starts');
+  const hope = 'The machine-config-daemon reports it when it starts';
+  const waiting = judgeProgress(hope, 'Its machine-config-daemon has reported nothing', createdAt, cluster);
   if (absent.length === NODE_FIELDS.length) return [{ ...cause, waiting }];
   return absent.map((field) => ({ ...cause, field, waiting }));
 }
@@ -195,10 +202,9 @@ function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause 
 
 /** The daemon has gone on since the failure that it still reports. */
 function judgePast({ referrer, reason, movedAt, drain }: InspectedNode, cluster: Cluster): Recovering {
+  const hope = 'The daemon has gone on with the update since then';
   const since = findLatest([movedAt, drain?.since]);
-  const waiting = isStalled(since, cluster)
-    ? cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`)
-    : canWait('The daemon has gone on with the update since then');
+  const waiting = judgeProgress(hope, 'Its machine-config-daemon has reported nothing', since, cluster);
   return { code: 'Recovering', referrer, evidence: quote(reason), waiting };
 }
 
@@ -211,9 +217,7 @@ function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined 
     return { code: 'Unreconcilable', referrer, evidence, waiting };
   }
   const since = cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
-  const waiting = isStalled(since, cluster)
-    ? cannotWait(`The daemon has tried again since ${toSeconds(since)} without success`)
-    : canWait(RETRY);
+  const waiting = judgeProgress(RETRY, 'The daemon has tried again without success', since, cluster);
   return { code: 'NodeDegraded', referrer, evidence, waiting };
 }
 
@@ -225,9 +229,7 @@ function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName 
   const since = findLatest(changes) ?? cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
   const isNamed = NODE_FIELDS.some((field) => node[field] === named);
   const why = isNamed || named === undefined ? RETRY : `${RETRY}. ${UPDATE}`;
-  const waiting = isStalled(since, cluster)
-    ? cannotWait(`It has not recovered since ${toSeconds(since)}, so read the log of its machine-config-daemon`)
-    : canWait(why);
+  const waiting = judgeProgress(why, 'Its machine-config-daemon has not recovered', since, cluster);
   return { code: 'Recovering', referrer, evidence: quote(reason), waiting };
 }
 

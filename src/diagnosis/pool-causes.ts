@@ -12,7 +12,7 @@ import {
   type Waiting,
 } from './cause.ts';
 import { findLatest } from './times.ts';
-import { type Cluster, isOlderThan, isStalled } from './cluster.ts';
+import { type Cluster, isOlderThan, isStalled, judgeProgress } from './cluster.ts';
 import {
   CONTROL_PLANE_POOL,
   type InspectedBuild,
@@ -109,10 +109,8 @@ function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Judgment {
   if (isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount)) {
     return { waiting: cannotWait('Every machine of the pool is Degraded, so the operator updates none') };
   }
-  if (isStalled(pool.movedAt, cluster)) {
-    return { waiting: cannotWait(`Nothing in the pool has changed since ${toSeconds(pool.movedAt)}`) };
-  }
-  return { waiting: canWait('The operator sets the field when all machines of the pool run the config in its spec') };
+  const hope = 'The operator sets the field when all machines of the pool run the config in its spec';
+  return { waiting: judgeProgress(hope, 'Nothing in the pool has changed', pool.movedAt, cluster) };
 }
 
 /** Each condition that ends with `Degraded`, with its own message. Releases add conditions. */

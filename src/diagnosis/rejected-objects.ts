@@ -8,7 +8,6 @@ import type { PoolReferrer, Referrer } from '../mco/referrer.ts';
 
 /** A number of machines, or a part of them. With 0 the operator updates one (maxUnavailable in node_controller.go). */
 const LIMIT = /^(?:\d+|"\+?\d+%")$/;
-const NO_RENDERING = cannotWait('Until then, the operator renders no config for the pools that it selects');
 
 /** The cause of every node, and of every other pool, if the operator rejects the node selector of a pool. */
 export function findRejectedSelector(referrer: Referrer, { invalidSelector }: Cluster): ObjectRejected | undefined {
@@ -23,11 +22,11 @@ export function findRejectedSettings(pool: InspectedPool, cluster: Cluster): rea
   const { referrer, machineConfigSelector, maxUnavailable = 1 } = pool;
   const ofCluster = findRejectedSelector(referrer, cluster);
   if (ofCluster !== undefined) return [ofCluster];
-  const limit = JSON.stringify(maxUnavailable);
+  const problem = typeof maxUnavailable === 'string' ? 'no percentage' : 'negative';
   const reasons = {
     nodeSelector: findInvalidRequirement(referrer.nodeSelector),
     machineConfigSelector: findInvalidRequirement(machineConfigSelector),
-    maxUnavailable: LIMIT.test(limit) ? undefined : limit,
+    maxUnavailable: LIMIT.test(JSON.stringify(maxUnavailable)) ? undefined : `${maxUnavailable} is ${problem}`,
   };
   const waiting = cannotWait('The operator says so only in its log');
   return Object.entries(reasons).flatMap(([setting, reason]) =>
@@ -47,10 +46,11 @@ export function findFailedSources(
   { failedSources = [] }: Cluster,
 ): readonly ObjectRejected[] {
   const own = failedSources.filter(({ pools }) => (referrer ? pools.includes(referrer.name) : pools.length === 0));
+  const effect = referrer ? 'Until it succeeds, the operator renders no other config for the pool' : 'It has no effect';
   return own.map(({ kind, name, message }) => ({
     ...toCause(kind, name, message),
     ...(referrer && { referrer }),
-    waiting: NO_RENDERING,
+    waiting: cannotWait(effect),
   }));
 }
 

@@ -732,6 +732,58 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['ConfigMissing'],
     repairs: [`oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.A}`],
   },
+  'nodes without a config that exists, which the operator skips': {
+    source: 'own: they are cordoned (getAllCandidateMachines)',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.X,
+        ...degraded(REASONS.missing(W.X)),
+        cordon: { manager: 'kubectl-cordon', minutesAgo: 30 },
+      },
+      'worker-1': { current: W.A, cordon: { manager: 'kubectl-cordon', minutesAgo: 30 } },
+    },
+    pools: { worker: { ...AA, counts: [2, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['ConfigMissing', 'NotReported'],
+    repairs: ['worker-0', 'worker-1'].map((node) => `oc annotate node ${node} --overwrite ${MCO}/desiredConfig=${W.A}`),
+  },
+  'nodes at rest with a config of another pool, which the operator skips': {
+    source: 'own: one is cordoned, and one is lost',
+    nodes: {
+      'worker-0': { ...both(R.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 30 } },
+      'worker-1': { ...both(R.A), notReady: { minutesAgo: 300 } },
+    },
+    pools: {
+      worker: { ...AA, counts: [2, 0, 0, 0] },
+      'worker-rt': { spec: R.A, status: R.A, counts: [0, 0, 0, 0] },
+    },
+    configs: [W.A, R.A],
+    problems: ['NodeCordoned', 'NodeNotReady'],
+    repairs: [
+      'oc adm uncordon worker-0',
+      'start the machine of node worker-1, or its kubelet',
+      '# oc delete node worker-1',
+    ],
+  },
+  'roll-outs that do not move, of pools that get no other config': {
+    source: 'own: the operator goes on with the roll-out of the last config',
+    nodes: { 'worker-0': both(W.A), 'infra-0': { roles: ['worker', 'infra'], ...both(I.A) } },
+    pools: {
+      worker: { ...AB, counts: [1, 0, 0, 0], ...OLD },
+      infra: { spec: I.X, status: I.A, conditions: [{ type: 'RenderDegraded', message: 'bad' }], ...OLD },
+    },
+    configs: [W.A, W.B, I.A, I.X],
+    obstacles: {
+      failedSources: [{ kind: 'KubeletConfig', name: 'max-pods', message: 'Error: bad', pools: ['worker'] }],
+    },
+    problems: ['ObjectRejected', 'RolloutStalled', 'PoolDegraded'],
+    repairs: [
+      'oc edit kubeletconfig max-pods',
+      'correct the source MachineConfig of pool infra that the message is about',
+      READ_LOG,
+    ],
+  },
   'a node without a daemon for days': {
     source: 'own: its machine-config-daemon has never run',
     nodes: { 'worker-0': { ageMinutes: 9_000, state: '' } },

@@ -353,11 +353,11 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     configs: [W.A],
-    problems: ['ConfigMissing', 'StatusEmpty', 'PoolDegraded'],
+    problems: ['ConfigMissing?', 'ConfigMissing', 'StatusEmpty', 'PoolDegraded'],
     repairs: [
       `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
-      `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
       'correct the source MachineConfig of pool worker that the message is about',
+      setStatus('worker', W.A),
     ],
   },
   typo: {
