@@ -185,6 +185,7 @@ function findNodesWithCopy(
     return (findLostSince(node, scope) === undefined ? 2 : 0) + (isOwn ? 1 : 0);
   };
   // The last one of a config wins.
-  const sorted = nodes.toReversed().toSorted((a, b) => rank(a) - rank(b));
-  return new Map(sorted.flatMap((node) => (node.currentConfig === undefined ? [] : [[node.currentConfig, node]])));
+  const ranked = nodes.toReversed().map((node) => ({ node, config: node.currentConfig, rank: rank(node) }));
+  const sorted = ranked.toSorted((a, b) => a.rank - b.rank);
+  return new Map(sorted.flatMap(({ node, config }) => (config === undefined ? [] : [[config, node]])));
 }

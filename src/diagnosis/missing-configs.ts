@@ -12,6 +12,8 @@ const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null }
 
 /** A cause for each field that names a config that does not exist. */
 export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {
+  const missing = findMissing(node.referrer, cluster);
+  if (missing.length === 0) return missing;
   const { pool, conflicting } = cluster.poolOf(node);
   const { currentConfig, desiredConfig, daemonReason } = node;
   const lostSince = findLostSince(node, cluster);
@@ -20,7 +22,7 @@ export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readon
   const { specConfig = desiredConfig } = pool ?? {};
   const isRetargeted = hasFailed(node) && ![specConfig, currentConfig].includes(desiredConfig);
   const takingBack = judgeTakingBack(node, cluster, node.desiredConfigWrite?.at);
-  return findMissing(node.referrer, cluster).map((cause) => {
+  return missing.map((cause) => {
     const isReset = cause.field === 'desiredConfig' && desiredConfig !== currentConfig && conflicting.length === 0;
     const existing = pool && findConfigOfPool(pool, cluster);
     return {

@@ -147,8 +147,8 @@ function findForeignConfig(node: InspectedNode, cluster: Cluster): ForeignConfig
   if (config === undefined || poolOfConfig === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
   const { pool: current, selecting } = cluster.poolOf(node);
   const role = `node-role.kubernetes.io/${poolOfConfig}`;
-  const { [role]: label, ...labels } = node.labels;
   const isDeleted = !cluster.livePoolByName.has(poolOfConfig);
+  const { [role]: label, ...labels } = isDeleted ? node.labels : {};
   const pool = isDeleted ? findPoolOfNode(labels, cluster.livePools).pool : current;
   if (pool?.specConfig === undefined || pool.specConfig === config) return undefined;
   const cause = { referrer, config, pool: pool.referrer.name } as const;
