@@ -162,7 +162,7 @@ function findForeignConfig(node: InspectedNode, cluster: Cluster): ForeignConfig
     const isExplained = (!waiting.helps && !pool.paused) || cluster.stalledSince(pool) !== undefined;
     return isExpected || isExplained ? undefined : { ...cause, code: 'ForeignConfig', waiting };
   }
-  if (BUILT_IN_POOLS.has(poolOfConfig) || pool.paused) return undefined;
+  if (BUILT_IN_POOLS.has(poolOfConfig) || pool.paused || node.cordon !== undefined) return undefined;
   // The operator moves the node only when that or its new pool changes (pkg/controller/node/node_controller.go).
   const hasRole = label !== undefined;
   return {

@@ -97,7 +97,8 @@ interface Judgment {
 function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Judgment {
   const { paused, pausedSince, conditions, machineCount, degradedMachineCount } = pool;
   if (conditions[RENDER_CONDITION] !== undefined) return judgeRenderer(pool, cluster);
-  if (cluster.causesOfNodes(pool).some(({ code, waiting }) => code === 'ConfigMissing' && !waiting.helps)) {
+  const missing = cluster.causesOfNodes(pool).filter(({ code }) => code === 'ConfigMissing');
+  if (missing.some(({ waiting }) => !waiting.helps)) {
     const why = 'The operator sets it when all machines are updated, and one whose config is missing cannot be';
     return { waiting: cannotWait(why) };
   }
@@ -106,7 +107,8 @@ function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Judgment {
   }
   const nodes = cluster.nodesOf(pool);
   const isEachDegraded = nodes.length > 0 && nodes.every(({ state }) => state === 'Degraded');
-  if (isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount)) {
+  const isDegraded = isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount);
+  if (isDegraded && missing.length === 0) {
     return { waiting: cannotWait('Every machine of the pool is Degraded, so the operator updates none') };
   }
   const hope = 'The operator sets the field when all machines of the pool run the config in its spec';

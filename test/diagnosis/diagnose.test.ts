@@ -208,7 +208,7 @@ test('agrees with a naive model for any cluster', () => {
         // its machines are updated.
         const isTakenBack = ({ current, desired, role, state }: (typeof nodeOptions)[number]) => {
           const { spec, paused = true, terminating } = poolOptions[role] ?? {};
-          const isRetargeted = spec !== undefined && spec !== desired && !isMissing(spec) && !paused && !terminating;
+          const isRetargeted = spec !== undefined && spec !== desired && !paused && !terminating;
           return isRetargeted && state === 'Degraded' && current !== desired;
         };
         // It also creates a built-in pool again.

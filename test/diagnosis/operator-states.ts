@@ -749,19 +749,20 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     repairs: ['worker-0', 'worker-1'].map((node) => `oc annotate node ${node} --overwrite ${MCO}/desiredConfig=${W.A}`),
   },
   'nodes at rest with a config of another pool, which the operator skips': {
-    source: 'own: one is cordoned, and one is lost',
+    source: 'own: they are cordoned or lost. An uncordon also lets the operator notice a deleted pool',
     nodes: {
+      'infra-0': { ...both(I.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 30 } },
       'worker-0': { ...both(R.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 30 } },
       'worker-1': { ...both(R.A), notReady: { minutesAgo: 300 } },
     },
     pools: {
-      worker: { ...AA, counts: [2, 0, 0, 0] },
+      worker: { ...AA, counts: [3, 0, 0, 0] },
       'worker-rt': { spec: R.A, status: R.A, counts: [0, 0, 0, 0] },
     },
-    configs: [W.A, R.A],
+    configs: [W.A, R.A, I.A],
     problems: ['NodeCordoned', 'NodeNotReady'],
     repairs: [
-      'oc adm uncordon worker-0',
+      'oc adm uncordon infra-0 worker-0',
       'start the machine of node worker-1, or its kubelet',
       '# oc delete node worker-1',
     ],
@@ -783,6 +784,16 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       'correct the source MachineConfig of pool infra that the message is about',
       READ_LOG,
     ],
+  },
+  'a node that joins a pool whose first config the operator can still render': {
+    source: 'own: its daemon goes on once the config exists',
+    nodes: { 'infra-0': { roles: ['worker', 'infra'], current: W.A, desired: I.X, ...degraded(REASONS.missing(I.X)) } },
+    pools: {
+      worker: { ...AA, counts: [0, 0, 0, 0] },
+      infra: { spec: I.X, counts: [1, 0, 0, 1], ageMinutes: 5 },
+    },
+    configs: [W.A],
+    problems: ['ConfigMissing?', 'StatusEmpty?'],
   },
   'a node without a daemon for days': {
     source: 'own: its machine-config-daemon has never run',
