@@ -1,13 +1,5 @@
 import { countNoun, joinFirst, joinWithAnd } from '../common/printable-text.ts';
-import {
-  canWait,
-  cannotWait,
-  type Cause,
-  type OperatorStopped,
-  type PoolsMissing,
-  type TooFewNodes,
-  type Waiting,
-} from './cause.ts';
+import { canWait, cannotWait, type Cause, type Waiting } from './cause.ts';
 import { type Cluster, judgeProgress, listOldRequests } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
@@ -33,7 +25,7 @@ export function findClusterCauses(cluster: Cluster): readonly Cause[] {
 }
 
 /** Only some platforms approve the certificate requests of machines themselves. */
-function findTooFewNodes(cluster: Cluster): readonly TooFewNodes[] {
+function findTooFewNodes(cluster: Cluster): readonly Cause[] {
   const evidence = describeTooFewNodes(cluster);
   if (evidence === undefined) return [];
   return [{ code: 'TooFewNodes', evidence, waiting: judgeJoining(cluster) }];
@@ -72,7 +64,7 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
   );
 }
 
-function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly OperatorStopped[] {
+function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Cause[] {
   return stoppedOperators.map((stopped) => {
     const waiting = cannotWait(WORK[stopped.deployment] ?? 'Nothing does its work until it runs');
     return { code: 'OperatorStopped', ...stopped, waiting };
@@ -80,7 +72,7 @@ function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Oper
 }
 
 /** The operator creates the pools `master` and `worker` itself, early in an install. */
-function findMissingPools(cluster: Cluster): readonly PoolsMissing[] {
+function findMissingPools(cluster: Cluster): readonly Cause[] {
   const { livePools, nodes, oldestNodeAt, stoppedOperators = [] } = cluster;
   if (livePools.length > 0 || nodes.length === 0) return [];
   if (stoppedOperators.length > 0) {

@@ -1,24 +1,6 @@
 import { toSeconds } from '../common/duration.ts';
 import { joinWithAnd } from '../common/printable-text.ts';
-import {
-  type AnnotatedByHand,
-  type CertificatePending,
-  cannotWait,
-  canWait,
-  type Cause,
-  type DesiredOutdated,
-  type DiskDiffers,
-  type DrainBlocked,
-  type ForeignConfig,
-  type NodeCordoned,
-  type NodeDegraded,
-  type NodeNotReady,
-  type NodeUnavailable,
-  type NotReported,
-  type PoolDeleted,
-  type Recovering,
-  type UpdateStalled,
-} from './cause.ts';
+import { cannotWait, canWait, type Cause } from './cause.ts';
 import { findLatest } from './times.ts';
 import {
   type Cluster,
@@ -81,7 +63,7 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
   return causes.filter((cause) => cause !== undefined);
 }
 
-function findUnreported(node: InspectedNode, cluster: Cluster): readonly NotReported[] {
+function findUnreported(node: InspectedNode, cluster: Cluster): readonly Cause[] {
   const { referrer, currentConfig: current } = node;
   const absent = NODE_FIELDS.filter((field) => node[field] === undefined);
   if (absent.length === 0) return [];
@@ -140,7 +122,7 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
 }
 
 /** A node at rest with a config of another pool. Before it joins a custom pool, it runs that of `worker`. */
-function findForeignConfig(node: InspectedNode, cluster: Cluster): ForeignConfig | PoolDeleted | undefined {
+function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, currentConfig: config } = node;
   const poolOfConfig = config && parsePoolName(config);
   const isAtRest = !hasFailed(node) && config === node.desiredConfig;
@@ -201,7 +183,7 @@ function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause 
 }
 
 /** The daemon has gone on since the failure that it still reports. */
-function judgePast({ referrer, reason, movedAt, drain }: InspectedNode, cluster: Cluster): Recovering {
+function judgePast({ referrer, reason, movedAt, drain }: InspectedNode, cluster: Cluster): Cause {
   const hope = 'The daemon has gone on with the update since then';
   const since = findLatest([movedAt, drain?.since]);
   const waiting = judgeProgress(hope, 'Its machine-config-daemon has reported nothing', since, cluster);
@@ -222,7 +204,7 @@ function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined 
 }
 
 /** The missing config exists again, or the annotations name others. The reason stays until the node is Done. */
-function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName | undefined): Recovering {
+function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName | undefined): Cause {
   const { referrer, reason, currentConfigWrite, desiredConfigWrite } = node;
   const created = named && cluster.createdAt?.get(named);
   const changes = [created, currentConfigWrite?.at, desiredConfigWrite?.at];
@@ -239,7 +221,7 @@ function judgeDisk(
   { comparedWith, difference }: DaemonReason & { readonly type: 'diskDiffers' },
   isOutdated: boolean,
   cluster: Cluster,
-): AnnotatedByHand | DiskDiffers | NodeDegraded | Recovering {
+): Cause {
   const { referrer, currentConfig: current, desiredConfig: desired, currentConfigWrite, desiredConfigWrite } = node;
   const cause = { referrer, evidence: quote(node.reason) } as const;
   const changedAt = findLatest([currentConfigWrite?.at, desiredConfigWrite?.at]);
@@ -284,7 +266,7 @@ function isRenderedName(name: string | undefined): name is string {
 }
 
 /** The desired config exists, but its pool does not want it any more. */
-function findOutdatedDesired(node: InspectedNode, cluster: Cluster): DesiredOutdated | undefined {
+function findOutdatedDesired(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, currentConfig: current, desiredConfig: config, cordon, desiredConfigWrite } = node;
   const { pool } = cluster.poolOf(node);
   if (pool === undefined || current === undefined || config === undefined || config === current) return undefined;
@@ -311,7 +293,7 @@ function isForeignToControlPlane(config: ConfigName, { referrer }: InspectedPool
   return poolOfConfig !== referrer.name && [poolOfConfig, referrer.name].some(isPoolOfControlPlane);
 }
 
-function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked | undefined {
+function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, drain, reason } = node;
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
@@ -328,7 +310,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked |
 }
 
 /** A daemon that does not run, or hangs, reports nothing. */
-function findStalledUpdate(node: InspectedNode, cluster: Cluster): UpdateStalled | undefined {
+function findStalledUpdate(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, currentConfig, desiredConfig: config, state } = node;
   const hasUpdate = config !== currentConfig || state !== 'Done';
   const since = node.movedAt ?? cluster.poolOf(node).pool?.movedAt;
@@ -345,7 +327,7 @@ function findStalledUpdate(node: InspectedNode, cluster: Cluster): UpdateStalled
 function findPendingCertificate(
   { referrer, readiness }: InspectedNode,
   { pendingRequests = [] }: Cluster,
-): CertificatePending | undefined {
+): Cause | undefined {
   if (readiness === undefined || readiness.isReady || readiness.isReported) return undefined;
   const requests = pendingRequests.filter((request) => request.node === referrer.name && isForClient(request));
   if (requests.length === 0) return undefined;
@@ -355,7 +337,7 @@ function findPendingCertificate(
   return { code: 'CertificatePending', referrer, since: readiness.since, requests: names, waiting };
 }
 
-function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Cluster): NodeNotReady {
+function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Cluster): Cause {
   const { referrer, currentConfig: current, desiredConfig: desired } = node;
   const { since, isReported, message } = readiness;
   const { pool } = cluster.poolOf(node);
@@ -396,7 +378,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   const cordoned = findCordon(node, cluster);
   const pressure = cluster.pressures?.get(referrer.name);
   if (isDown || cordoned !== undefined || pressure === undefined) return [down, cordoned];
-  const unavailable: NodeUnavailable = {
+  const unavailable: Cause = {
     code: 'NodeUnavailable',
     referrer,
     condition: pressure.type,
@@ -410,7 +392,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
 }
 
 /** The operator cordons a node itself for a drain. */
-function findCordon({ referrer, cordon }: InspectedNode, cluster: Cluster): NodeCordoned | undefined {
+function findCordon({ referrer, cordon }: InspectedNode, cluster: Cluster): Cause | undefined {
   const write = cordon?.write;
   const isOfOperator = write?.manager === OPERATOR_MANAGER;
   if (cordon === undefined || (isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now)))

@@ -1,16 +1,5 @@
 import { toSeconds } from '../common/duration.ts';
-import {
-  type BuildGone,
-  cannotWait,
-  canWait,
-  type Cause,
-  type PausedForRestore,
-  type PoolPaused,
-  type RolloutStalled,
-  type RolloutUnfinished,
-  type StatusEmpty,
-  type Waiting,
-} from './cause.ts';
+import { cannotWait, canWait, type Cause, type Waiting } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, isOlderThan, isStalled, judgeProgress } from './cluster.ts';
 import {
@@ -70,14 +59,14 @@ function isAboutNextConfig(cause: Cause): boolean {
 }
 
 /** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
-function findPause({ referrer, paused, pausedFor, ...pool }: InspectedPool): readonly PoolPaused[] {
+function findPause({ referrer, paused, pausedFor, ...pool }: InspectedPool): readonly Cause[] {
   const isBehind = pool.specConfig !== pool.statusConfig;
   if (!paused || pausedFor !== undefined || !isBehind || referrer.name !== CONTROL_PLANE_POOL) return [];
   const waiting = cannotWait('No release is installed until it is unpaused');
   return [{ code: 'PoolPaused', referrer, waiting }];
 }
 
-function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly (StatusEmpty | RolloutUnfinished)[] {
+function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, paused, pausedFor } = pool;
   const code = judgeEmptyStatus(referrer, cluster.poolsWithMissingConfig.has(referrer.name), cluster.now);
   if (code === undefined) return [];
@@ -143,7 +132,7 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
 }
 
 /** A running restore unpauses the pool itself. One that was killed never does, and looks the same. */
-function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly PausedForRestore[] {
+function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, paused, pausedFor } = pool;
   if (!paused || pausedFor === undefined) return [];
   const config = toConfigName(pausedFor);
@@ -213,7 +202,7 @@ function findCurrentBuild(
  * The operator starts no build while the named one exists, even if that is of an old config, and none for a Degraded
  * pool (pkg/controller/build/reconciler.go).
  */
-function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster): readonly BuildGone[] {
+function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster): readonly Cause[] {
   const { referrer, movedAt, conditions } = pool;
   const { name, currentBuild } = osConfig;
   if (currentBuild === undefined || cluster.builds === undefined || conditions[DERIVED_CONDITION]) return [];
@@ -230,7 +219,7 @@ function findOsConfig({ referrer }: InspectedPool, { osConfigs = [] }: Cluster):
   return osConfigs.find(({ pool }) => pool === referrer.name);
 }
 
-function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
+function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
   const since = cluster.stalledSince(pool);
   if (config === undefined || paused || machineCount === 0 || since === undefined) return [];

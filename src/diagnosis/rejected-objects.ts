@@ -13,8 +13,8 @@ const LIMIT = /^(?:\d+|"\+?\d+%")$/;
 export function findRejectedSelector(referrer: Referrer, { invalidSelector }: Cluster): ObjectRejected | undefined {
   if (invalidSelector === undefined) return undefined;
   const { pool: name, reason } = invalidSelector;
-  const waiting = cannotWait('The operator finds the pool of no node, and says so only in its log');
-  return { ...toCause('MachineConfigPool', name, reason), setting: 'nodeSelector', referrer, waiting };
+  const effect = 'The operator finds the pool of no node, and says so only in its log';
+  return { ...reject('MachineConfigPool', name, reason, effect), setting: 'nodeSelector', referrer };
 }
 
 /** What the operator rejects in a pool, and says so only in its log. */
@@ -28,11 +28,9 @@ export function findRejectedSettings(pool: InspectedPool, cluster: Cluster): rea
     machineConfigSelector: findInvalidRequirement(machineConfigSelector),
     maxUnavailable: LIMIT.test(JSON.stringify(maxUnavailable)) ? undefined : `${maxUnavailable} is ${problem}`,
   };
-  const waiting = cannotWait('The operator says so only in its log');
+  const effect = 'The operator says so only in its log';
   return Object.entries(reasons).flatMap(([setting, reason]) =>
-    reason === undefined
-      ? []
-      : [{ ...toCause('MachineConfigPool', referrer.name, reason), setting, referrer, waiting }],
+    reason === undefined ? [] : [{ ...reject('MachineConfigPool', referrer.name, reason, effect), setting, referrer }],
   );
 }
 
@@ -48,23 +46,19 @@ export function findFailedSources(
   const own = failedSources.filter(({ pools }) => (referrer ? pools.includes(referrer.name) : pools.length === 0));
   const effect = referrer ? 'Until it succeeds, the operator renders no other config for the pool' : 'It has no effect';
   return own.map(({ kind, name, message }) => ({
-    ...toCause(kind, name, message),
+    ...reject(kind, name, message, effect),
     ...(referrer && { referrer }),
-    waiting: cannotWait(effect),
   }));
 }
 
 /** The sync of the operator ends there (getLayeredMachineConfigPools in pkg/operator/sync.go). */
 export function findOrphanedOsConfigs({ osConfigs = [], pools }: Cluster): readonly ObjectRejected[] {
   const existing = new Set([...pools.map(({ referrer }) => referrer.name), ...BUILT_IN_POOLS]);
-  const waiting = cannotWait('Until then, the operator installs no release, and can build no other image');
+  const effect = 'Until then, the operator installs no release, and can build no other image';
   const orphaned = osConfigs.filter(({ pool }) => !existing.has(pool));
-  return orphaned.map(({ name, pool }) => ({
-    ...toCause('MachineOSConfig', name, `pool ${pool} does not exist`),
-    waiting,
-  }));
+  return orphaned.map(({ name, pool }) => reject('MachineOSConfig', name, `pool ${pool} does not exist`, effect));
 }
 
-function toCause(kind: string, name: string, reason: string) {
-  return { code: 'ObjectRejected', kind, name, evidence: quote(reason) } as const;
+function reject(kind: string, name: string, reason: string, effect: string): ObjectRejected {
+  return { code: 'ObjectRejected', kind, name, evidence: quote(reason), waiting: cannotWait(effect) };
 }
