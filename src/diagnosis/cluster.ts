@@ -58,13 +58,15 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly findNearest: (missing: string) => ConfigName | undefined;
 }
 
+type Clock = Pick<Cluster, 'now'>;
+
 /** Without a change in this time, the operator makes no progress. */
 const STALLED_MINUTES = 60;
 /** A machine can take this long to reboot. Its kubelet does not answer meanwhile. */
 const MAX_REBOOT_MINUTES = 15;
 
-export function isStalled(since: Date | undefined, { now }: Pick<Cluster, 'now'>): since is Date {
-  return isOlderThan(STALLED_MINUTES, since, now);
+export function isStalled(since: Date | undefined, clock: Clock): since is Date {
+  return isOlderThan(STALLED_MINUTES, since, clock);
 }
 
 /**
@@ -72,16 +74,11 @@ export function isStalled(since: Date | undefined, { now }: Pick<Cluster, 'now'>
  * @param hope what will happen
  * @param problem what has not happened, a clause before `since`
  */
-export function judgeProgress(
-  hope: string,
-  problem: string,
-  since: Date | undefined,
-  cluster: Pick<Cluster, 'now'>,
-): Waiting {
-  return isStalled(since, cluster) ? cannotWait(`${problem} since ${toSeconds(since)}`) : canWait(hope);
+export function judgeProgress(hope: string, problem: string, since: Date | undefined, clock: Clock): Waiting {
+  return isStalled(since, clock) ? cannotWait(`${problem} since ${toSeconds(since)}`) : canWait(hope);
 }
 
-export function isOlderThan(minutes: number, since: Date | undefined, now: Date): boolean {
+export function isOlderThan(minutes: number, since: Date | undefined, { now }: Clock): boolean {
   return since !== undefined && now.getTime() - since.getTime() > minutes * 60_000;
 }
 
@@ -94,14 +91,14 @@ export function listOldRequests(
 }
 
 /** Since when the kubelet of a node has not answered, if that is longer than a reboot takes. */
-export function findLostSince(node: InspectedNode, cluster: Pick<Cluster, 'now'>): Date | undefined {
-  return node.readiness?.isReported === true ? undefined : findDownSince(node, cluster);
+export function findLostSince(node: InspectedNode, clock: Clock): Date | undefined {
+  return node.readiness?.isReported === true ? undefined : findDownSince(node, clock);
 }
 
 /** Since when a node is not ready, if that is longer than a reboot takes. */
-export function findDownSince({ readiness }: InspectedNode, { now }: Pick<Cluster, 'now'>): Date | undefined {
+export function findDownSince({ readiness }: InspectedNode, clock: Clock): Date | undefined {
   if (readiness === undefined || readiness.isReady) return undefined;
-  return isOlderThan(MAX_REBOOT_MINUTES, readiness.since, now) ? readiness.since : undefined;
+  return isOlderThan(MAX_REBOOT_MINUTES, readiness.since, clock) ? readiness.since : undefined;
 }
 
 /** A member of etcd is removed only while most of the others answer. */
@@ -127,8 +124,8 @@ export function createCluster(
   const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const missing = findDanglingReferences(listReferrers({ nodes, pools: [] }), configs);
-  const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(
-    ([config, naming]) => !configs.has(config) && naming.every((node) => poolOf(node).pool !== undefined),
+  const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(([, naming]) =>
+    naming.every((node) => poolOf(node).pool !== undefined),
   );
   // An empty node selector stops only its own pool (ListPools in pkg/helpers/helpers.go).
   const [invalidSelector] = pools.flatMap(({ referrer: { name: pool, nodeSelector } }) => {

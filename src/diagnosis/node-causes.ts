@@ -225,7 +225,7 @@ function judgeDisk(
   const { referrer, currentConfig: current, desiredConfig: desired, currentConfigWrite, desiredConfigWrite } = node;
   const cause = { referrer, evidence: quote(node.reason) } as const;
   const changedAt = findLatest([currentConfigWrite?.at, desiredConfigWrite?.at]);
-  const isRecent = changedAt !== undefined && !isOlderThan(SELF_REPAIR_MINUTES, changedAt, cluster.now);
+  const isRecent = changedAt !== undefined && !isOlderThan(SELF_REPAIR_MINUTES, changedAt, cluster);
 
   const { pool } = cluster.poolOf(node);
   if (pool !== undefined && isRenderedName(comparedWith) && isForeignToControlPlane(toConfigName(comparedWith), pool)) {
@@ -301,7 +301,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   if (drain === undefined && !hasGivenUp) return undefined;
   const obstacles = cluster.drainObstacles?.get(referrer.name);
   const isPermanent = obstacles?.budgets.some(({ isTemporary }) => isTemporary !== true) === true;
-  if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
+  if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
   const cause = { code: 'DrainBlocked', referrer, since, obstacles } as const;
   const evidence = hasGivenUp ? quote(reason) : undefined;
   if (isPermanent) return { ...cause, evidence, waiting: cannotWait(PERMANENT) };
@@ -395,8 +395,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
 function findCordon({ referrer, cordon }: InspectedNode, cluster: Cluster): Cause | undefined {
   const write = cordon?.write;
   const isOfOperator = write?.manager === OPERATOR_MANAGER;
-  if (cordon === undefined || (isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now)))
-    return undefined;
+  if (cordon === undefined || (isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster))) return undefined;
   return {
     code: 'NodeCordoned',
     referrer,

@@ -160,7 +160,7 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
   if (current === undefined) return findGoneBuild(pool, osConfig, cluster);
   // The operator looks at the first build of a config by name (getConfigAndBuild in node_controller.go).
   const [first = current] = builds;
-  const isHidden = current.isSuccessful && isOlderThan(START_MINUTES, movedAt, cluster.now);
+  const isHidden = current.isSuccessful && isOlderThan(START_MINUTES, movedAt, cluster);
   const { failure, referrer: build } = isHidden ? first : current;
   const { rebuild } = osConfig;
   if (failure === undefined) return [];
@@ -174,7 +174,7 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
       replacedBy: isHidden ? current.referrer.name : undefined,
       evidence: quote(failure),
       waiting:
-        rebuild !== undefined && !isOlderThan(START_MINUTES, rebuild.since, cluster.now)
+        rebuild !== undefined && !isOlderThan(START_MINUTES, rebuild.since, cluster)
           ? canWait('Another build has been asked for')
           : cannotWait('The operator does not repeat a failed build'),
     },
@@ -207,7 +207,7 @@ function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster
   const { name, currentBuild } = osConfig;
   if (currentBuild === undefined || cluster.builds === undefined || conditions[DERIVED_CONDITION]) return [];
   const exists = cluster.builds.some((build) => build.referrer.name === currentBuild);
-  if (exists && !isOlderThan(START_MINUTES, movedAt, cluster.now)) return [];
+  if (exists && !isOlderThan(START_MINUTES, movedAt, cluster)) return [];
   const waiting =
     exists || isStalled(movedAt, cluster)
       ? cannotWait('Nothing builds the image that the pool waits for')
