@@ -281,7 +281,8 @@ function formatLines(releases: ReadonlyMap<string, readonly FoundKind[]>, intern
   const names = [...releases.keys()];
   const variants = new Map<string, FoundKind & { releases: string[] }>();
   for (const [release, kinds] of releases) {
-    for (const kind of kinds) {
+    for (const bare of [...kinds, ...internal]) {
+      const kind = { ...bare, schema: addOverlay(bare, bare.schema as Json, release) };
       const { source: _source, ...content } = kind;
       const key = JSON.stringify(content);
       const known = variants.get(key);
@@ -290,8 +291,7 @@ function formatLines(releases: ReadonlyMap<string, readonly FoundKind[]>, intern
       else Object.assign(known, { source: kind.source, releases: [...new Set([...known.releases, release])] });
     }
   }
-  const bare = [...variants.values(), ...internal.map((kind) => ({ ...kind, releases: names }))];
-  const all = bare.map((kind) => ({ ...kind, schema: addOverlay(kind, kind.schema as Json) }));
+  const all = [...variants.values()];
   for (const { schema } of all) pool.count(schema);
   const lines = all.map(({ schema, isGo, scope, ...entry }) => {
     const flags = { ...(scope === 'Namespaced' && { isNamespaced: true }), ...(isGo && { isGo }) };

@@ -53,6 +53,42 @@ const SPECIAL: Readonly<Record<string, Json>> = {
   'runtime.RawExtension': { type: 'object' },
   'meta.v1.FieldsV1': { type: 'object' },
 };
+const DURATION = String.raw`[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)`;
+const BREAKS = String.raw`[\r\n]*`;
+const DIGIT = String.raw`[A-Za-z\d+\/]${BREAKS}`;
+/** What a text of a format must be, and its pattern. Of most formats, an empty text is like no value. */
+const FORMAT_PATTERNS: Readonly<Record<string, readonly [must: string, pattern: string]>> = {
+  byte: ['be Base64', `^${BREAKS}(?:(?:${DIGIT}){4})*(?:(?:${DIGIT}){2}(?:=${BREAKS}){2}|(?:${DIGIT}){3}=${BREAKS})?$`],
+  'date-time': [
+    'be a time, such as 2026-01-31T12:00:00Z',
+    String.raw`^$|^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:\d\d)$`,
+  ],
+  duration: ['be a duration, such as 5m', `^(?:${DURATION})?$`],
+  'go-duration': ['be a duration, such as 5m', `^${DURATION}$`],
+  hostname: ['be the name of a host', String.raw`^$|^(?=.{1,255}$)[a-zA-Z\d](?:[\x2Da-zA-Z\d.]*[a-zA-Z\d])?$`],
+  quantity: [
+    'be a quantity, such as 500m or 8Gi',
+    String.raw`^[\x2D+]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]?|[KMGTPE]i|[eE][\x2D+]?\d+)$`,
+  ],
+};
+/** What a text of a format must be, and a rule in CEL. */
+const FORMAT_RULES: Readonly<Record<string, readonly [must: string, cel: string]>> = {
+  cidr: ['be a network, such as 192.0.2.0/24', 'isCIDR(self)'],
+  ip: ['be an IP address', 'isIP(self)'],
+  ipv4: ['be an IPv4 address', "isIP(self) && !self.contains(':')"],
+  ipv6: ['be an IPv6 address', "isIP(self) && self.contains(':')"],
+  uri: ['be a URL', 'isURL(self)'],
+};
+/** Those that the validator needs besides (src/manifests/cel.ts and src/manifests/validate.ts). */
+const KEPT_FORMATS = new Set(['byte', 'go-duration']);
+const SUBDOMAIN = String.raw`(?=.{1,253}$)[a-z\d](?:[-a-z\d]*[a-z\d])?(?:\.[a-z\d](?:[-a-z\d]*[a-z\d])?)*`;
+/** What `format.NAME()` of Kubernetes stands for in a rule. */
+const NAMED_FORMATS: Readonly<Record<string, string>> = {
+  dns1035Label: String.raw`[a-z](?:[-a-z\d]{0,61}[a-z\d])?`,
+  dns1123Label: String.raw`[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?`,
+  dns1123Subdomain: SUBDOMAIN,
+  qualifiedName: String.raw`(?:[a-z\d][-a-z\d.]*\/)?[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?`,
+};
 const GO_KEYS = new Set(['additionalProperties', 'format', 'items', 'properties', 'required', 'type']);
 /** Those that an API server or Go checks. */
 const FORMATS = new Set(
@@ -85,7 +121,38 @@ export function convertSchema(schema: Json, context: Context): unknown {
     if (kept !== undefined) converted[key] = kept;
   }
   addExtensions(schema, converted, context);
-  return Object.fromEntries(Object.entries(converted).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return sortKeys(convertFormat(converted));
+}
+
+/** The schema with its keys in the order of the alphabet. */
+export function sortKeys(schema: Json): Json {
+  return Object.fromEntries(Object.entries(schema).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The schema with keywords that say the same as its format. */
+function convertFormat(schema: Json): Json {
+  const { format, ...rest } = schema;
+  const types = [schema['type']].flat();
+  if (types.includes('integer')) {
+    const limit = 2 ** (format === 'int32' ? 31 : 63);
+    return { exclusiveMaximum: limit, minimum: -limit, ...rest };
+  }
+  if (typeof format !== 'string' || types[0] === undefined) return schema;
+  if (!types.includes('string')) return rest;
+  const kept = KEPT_FORMATS.has(format) ? schema : rest;
+  const [patternMust, pattern] = FORMAT_PATTERNS[format] ?? [];
+  if (pattern !== undefined) return { ...kept, pattern, must: { pattern: patternMust } };
+  const [must, rule] = FORMAT_RULES[format] ?? [];
+  const known = (schema['cel'] ?? []) as readonly unknown[];
+  return rule === undefined ? kept : { ...kept, cel: [...known, { rule: `self == '' || ${rule}`, must }] };
+}
+
+/** The rule with `matches` instead of what the library of Kubernetes has for names. */
+function convertRule(rule: string): string {
+  return rule.replaceAll(
+    /!format\.(\w+)\(\)\.validate\((self(?:\.replace\([^)]*\))?)\)\.hasValue\(\)/g,
+    (_, name: string, value: string) => `${value}.matches(r'^(?:${NAMED_FORMATS[name]})$')`,
+  );
 }
 
 /** One schema with the fields of all, such as those of a type in Go and of what it embeds. */
@@ -111,7 +178,7 @@ function convertReference(original: string, context: Context): unknown {
   if (resolve !== undefined) return convertSchema(resolve(reference), inner);
   const name = reference.split('/').at(-1) ?? '';
   const special = Object.entries(SPECIAL).find(([ending]) => name.endsWith(`.${ending}`));
-  if (special !== undefined) return special[1];
+  if (special !== undefined) return sortKeys(convertFormat(special[1]));
   const converted = convertSchema(definitions[name] ?? {}, inner) as Json;
   return context.addToType?.(name, converted) ?? converted;
 }
@@ -150,7 +217,7 @@ function addExtensions(schema: Json, converted: Record<string, unknown>, { isGo,
   // A new object has no old one.
   const cel = rules
     .filter(({ rule, optionalOldSelf }) => optionalOldSelf === true || !/\boldSelf\b/.test(String(rule)))
-    .map(({ rule, message }) => ({ rule, ...(message !== undefined && { message }) }));
+    .map(({ rule, message }) => ({ rule: convertRule(String(rule)), ...(message !== undefined && { message }) }));
   if (cel.length > 0) converted['cel'] = cel;
 }
 

@@ -1,17 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { Json } from './convert-schema.ts';
+import { compareReleases } from '../../src/manifests/manifest-set.ts';
+import { type Json, sortKeys } from './convert-schema.ts';
 
 /** One entry of overlay.yaml. */
 interface Addition {
-  /** As `group Kind`, `group *`, `type group.version.Type`, or the beginning of the name of a version of Ignition. */
+  /**
+   * As `group Kind`, `apiVersion Kind`, `group *`, `type group.version.Type`, or the beginning of the name of a version
+   * of Ignition.
+   */
   readonly kinds: readonly string[];
   /** The path of the schema that it adds to, with [], {} and {key}, or several. */
   readonly at: string | readonly string[];
+  /** The first release that has it. */
+  readonly from?: string;
+  /** The first release that does not have it any more. */
+  readonly before?: string;
   readonly must?: string;
   readonly cel?: string;
-  /** An expression in CEL for the reason of a violation. */
-  readonly cause?: string;
+  /** Reasons for a violation of the rule in CEL, each with a pattern of the value. The first one counts. */
+  readonly causes?: Readonly<Record<string, string>>;
   /** Fields that are not required. */
   readonly optional?: readonly string[];
   /** Keywords of JSON Schema. */
@@ -39,8 +47,8 @@ const STEP = /\[\]|\{key\}|\{\}|[^.[\]{}]+/g;
 /** The additions and the paths that some schema has. */
 const used = new Set<Addition | string>();
 
-/** The schema of a kind with what overlay.yaml adds to it. */
-export function addOverlay(named: Named, schema: Json): Json {
+/** The schema of a kind with what overlay.yaml adds to it for a release. */
+export function addOverlay(named: Named, schema: Json, release: string): Json {
   const { apiVersion, kind } = named;
   const type = `${apiVersion.includes('/') ? apiVersion.split('/', 1)[0] : ''} ${kind}`;
   const matches = (pattern: string): boolean => {
@@ -52,20 +60,32 @@ export function addOverlay(named: Named, schema: Json): Json {
       pattern === '*' ||
       (pattern === 'pods' && type in PODS) ||
       pattern === type ||
+      pattern === `${apiVersion} ${kind}` ||
       (pattern.endsWith(' *') && type.startsWith(pattern.slice(0, -1)))
     );
   };
-  return addAll(schema, matches, PODS[type]);
+  const pod = PODS[type];
+  return addAll(
+    schema,
+    ({ kinds, from = release, before }) => {
+      const isNow =
+        compareReleases(from, release) <= 0 && (before === undefined || compareReleases(release, before) < 0);
+      return isNow && kinds.some(matches);
+    },
+    pod,
+  );
 }
 
 /** The schema of a type of Kubernetes in Go, such as `io.k8s.api.core.v1.Container`, with what overlay.yaml adds. */
 export function addTypeOverlay(name: string, schema: Json): Json {
-  return addAll(schema, (pattern) => pattern.startsWith('type ') && name.endsWith(pattern.replace('type ', '.')));
+  return addAll(schema, ({ kinds }) =>
+    kinds.some((pattern) => pattern.startsWith('type ') && name.endsWith(pattern.replace('type ', '.'))),
+  );
 }
 
-function addAll(schema: Json, matches: (pattern: string) => boolean, pod?: string): Json {
+function addAll(schema: Json, matches: (addition: Addition) => boolean, pod?: string): Json {
   let result = schema;
-  for (const addition of ADDITIONS.filter(({ kinds }) => kinds.some(matches))) {
+  for (const addition of ADDITIONS.filter(matches)) {
     const start = addition.kinds.includes('pods') ? `${pod}.` : '';
     for (const path of [addition.at].flat()) {
       const changed = addAt(result, `${start}${path}`.match(STEP) ?? [], addition);
@@ -90,7 +110,7 @@ export function checkOverlay(): void {
 /** Undefined if the schema has no such path. */
 function addAt(schema: Json, [step, ...rest]: readonly string[], addition: Addition): Json | undefined {
   if (step === undefined) return add(schema, addition);
-  if (step === '{key}') return { ...schema, propertyNames: add({}, addition) };
+  if (step === '{key}') return sortKeys({ ...schema, propertyNames: add({}, addition) });
   if (step === '[]' || step === '{}') {
     const key = step === '[]' ? 'items' : 'additionalProperties';
     const inner = schema[key];
@@ -103,20 +123,37 @@ function addAt(schema: Json, [step, ...rest]: readonly string[], addition: Addit
   return changed && { ...schema, properties: { ...(properties as Json), [step]: changed } };
 }
 
-function add(schema: Json, { kinds: _kinds, at: _at, must, cel, cause, optional = [], ...keywords }: Addition): Json {
+function add(schema: Json, addition: Addition): Json {
+  const {
+    kinds: _kinds,
+    at: _at,
+    from: _from,
+    before: _before,
+    must,
+    cel,
+    causes,
+    optional = [],
+    ...keywords
+  } = addition;
   const known = (schema['required'] ?? []) as readonly string[];
   const added = (keywords['required'] ?? []) as readonly string[];
   const required = [...new Set([...known, ...added])].filter((name) => !optional.includes(name));
   const texts = Object.keys(keywords).map((keyword) => [keyword, must] as const);
-  const rule = cel === undefined ? [] : [{ rule: cel, must, ...(cause !== undefined && { cause }) }];
-  return {
+  const rule = cel === undefined ? [] : [{ rule: cel, must, ...(causes && { cause: toExpression(causes) }) }];
+  return sortKeys({
     ...schema,
     ...keywords,
     ...((known.length > 0 || required.length > 0) && { required }),
     ...(must !== undefined &&
       texts.length > 0 && { must: { ...(schema['must'] as Json), ...Object.fromEntries(texts) } }),
     ...(rule.length > 0 && { cel: [...((schema['cel'] ?? []) as readonly unknown[]), ...rule] }),
-  };
+  });
+}
+
+/** An expression in CEL for the first reason whose pattern the value matches. */
+function toExpression(causes: NonNullable<Addition['causes']>): string {
+  const entries = Object.entries(causes);
+  return entries.reduceRight((rest, [reason, pattern]) => `self.matches(r'${pattern}') ? '${reason}' : ${rest}`, "''");
 }
 
 function isSchema(value: unknown): value is Json {

@@ -1,9 +1,7 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import path from 'node:path';
 import { Environment, Optional } from '@marcbachmann/cel-js';
-import { findUnitFault } from './unit-fault.ts';
-import { findUrlFault } from './url-fault.ts';
-import { isCidr, parseQuantity, SUBDOMAIN } from './formats.ts';
+import { parseQuantity } from './quantity.ts';
 import type { Schema } from './schemas.ts';
 
 type Expression = ReturnType<Environment['parse']>;
@@ -18,17 +16,7 @@ class ParsedUrl extends URL {
   }
 }
 class Quantity extends Number {}
-class NamedFormat extends RegExp {}
-class NamedFormats extends Object {}
 
-const DNS_LABEL = /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/;
-const QUALIFIED_NAME = /^(?:[a-z\d][-a-z\d.]*\/)?[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?$/;
-const NAMED_FORMATS = {
-  dns1035Label: /^[a-z](?:[-a-z\d]{0,61}[a-z\d])?$/,
-  dns1123Label: DNS_LABEL,
-  dns1123Subdomain: SUBDOMAIN,
-  qualifiedName: QUALIFIED_NAME,
-};
 const ENVIRONMENT = createEnvironment();
 const expressions = new Map<string, Expression>();
 const converted = new WeakMap<object, object>();
@@ -77,6 +65,11 @@ function isJson(text: string): boolean {
   }
 }
 
+function isCidr(text: string): boolean {
+  const [, address = '', bits] = /^(.*)\/(\d{1,3})$/.exec(text) ?? [];
+  return isIP(address) > 0 && Number(bits) <= (isIPv4(address) ? 32 : 128);
+}
+
 /** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */
 function createEnvironment(): Environment {
   const environment = new Environment({
@@ -84,13 +77,10 @@ function createEnvironment(): Environment {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
   });
-  for (const type of [ParsedUrl, Quantity, NamedFormat, NamedFormats]) environment.registerType(type.name, type);
-  environment.registerConstant('format', 'NamedFormats', new NamedFormats());
+  for (const type of [ParsedUrl, Quantity]) environment.registerType(type.name, type);
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
   add('isJson(string): bool', isJson);
-  add('findUnitFault(string): string', findUnitFault);
-  add('findUrlFault(string, string): string', findUrlFault);
   add('resolvePath(string, string): string', (...names: string[]) => path.posix.resolve(...names));
   add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
   add('isURL(string): bool', (text: string) => URL.canParse(text));
@@ -112,11 +102,6 @@ function createEnvironment(): Environment {
   add('string.findAll(string): list', (text: string, pattern: string) => text.match(new RegExp(pattern, 'g')) ?? []);
   add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
     text.replace(from, to),
-  );
-  for (const [name, pattern] of Object.entries(NAMED_FORMATS))
-    add(`NamedFormats.${name}(): NamedFormat`, () => new NamedFormat(pattern));
-  add('NamedFormat.validate(string): optional<list<string>>', (format: NamedFormat, text: string) =>
-    format.test(text) ? Optional.none() : Optional.of([text]),
   );
   return environment;
 }

@@ -2,10 +2,10 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import { MACHINE_CONFIG } from './kinds.ts';
 import type { ManifestObject, ManifestSet } from './manifest-set.ts';
-import { getIgnitionVersion } from './rules/operator-rules.ts';
 import { type Finding, formatRange } from './rules/rule.ts';
 import type { ValueCode } from './rules/value-rules.ts';
-import { validateValue, type ValueProblem } from './validate.ts';
+import type { KindVersion } from './schemas.ts';
+import { getValue, validateValue, type ValueProblem } from './validate.ts';
 
 export interface ValueFinding extends Finding {
   readonly code: ValueCode;
@@ -18,7 +18,6 @@ interface FoundProblem extends ValueProblem {
 
 const MAX_KEY_LENGTH = 63;
 const MAX_VALUE_LENGTH = 60;
-const IGNITION = ['spec', 'config'];
 /** Only decoded in a config that a pool selects. */
 const IGNITION_FIELD = /^spec\.config\./;
 /** Their types are decoded in every config, and their values only judged in a config that a pool selects. */
@@ -28,7 +27,18 @@ const SECRET = /^(?:source|contents|advertisement)$|password|secret|token/i;
 
 /** Finds what is wrong with the fields of an object, in the order of their lines. */
 export function findValueFindings(object: ManifestObject, set: ManifestSet): readonly ValueFinding[] {
-  const problems = [...findSchemaProblems(object, set), ...findIgnitionProblems(object, set)];
+  const { type, value, spec } = object;
+  const served = set.findVersions(object);
+  const versions = served.length > 0 ? served : set.catalog.find('internal/any', 'Object');
+  const problems = [...findProblems(value, versions, set)];
+  const { config } = spec;
+  if (type === MACHINE_CONFIG && isRecord(config)) {
+    const version = String(getValue(config, ['ignition', 'version']));
+    const names = [version.startsWith('2.') ? '2' : version.slice(0, 3), '3.4'];
+    const known = names.map((name) => set.findVersions({ apiVersion: `internal/ignition/${name}`, kind: 'Config' }));
+    const contents = findProblems(config, known.find(({ length }) => length > 0) ?? [], set, { ignoresCase: true });
+    problems.push(...contents.map((problem) => ({ ...problem, path: ['spec', 'config', ...problem.path] })));
+  }
   const findings = problems.map((problem) => {
     const line = findLine(object, problem);
     return { code: findCode(object, problem), detail: describe(object, problem), line };
@@ -37,44 +47,29 @@ export function findValueFindings(object: ManifestObject, set: ManifestSet): rea
 }
 
 /** A value that is wrong in several releases is one problem. Its first text is the clearest one. */
-function mergeProblems(problems: readonly FoundProblem[]): FoundProblem[] {
+function findProblems(
+  value: unknown,
+  versions: readonly KindVersion[],
+  { catalog }: ManifestSet,
+  options: { readonly ignoresCase?: boolean } = {},
+): readonly FoundProblem[] {
   const found = new Map<string, FoundProblem>();
-  for (const problem of problems) {
-    const { path, type, releases = [] } = problem;
-    // Everybody may use fields that begin with x-.
-    if (type === 'unknown' && path.at(-1)?.startsWith('x-')) continue;
-    const key = JSON.stringify([type === 'unknown', path]);
-    const known = found.get(key);
-    found.set(key, { ...(known ?? problem), releases: [...(known?.releases ?? []), ...releases] });
+  for (const { schema, isGo = false, releases } of versions) {
+    for (const problem of validateValue(value, schema, { isGo, ...options })) {
+      const { path, type } = problem;
+      // Everybody may use fields that begin with x-.
+      if (type === 'unknown' && path.at(-1)?.startsWith('x-')) continue;
+      const key = JSON.stringify([type === 'unknown', path]);
+      const known = found.get(key);
+      found.set(key, { ...(known ?? problem), releases: [...(known?.releases ?? []), ...releases] });
+    }
   }
-  return [...found.values()];
-}
-
-function findSchemaProblems(object: ManifestObject, set: ManifestSet): FoundProblem[] {
-  const served = set.findVersions(object);
-  const versions = served.length > 0 ? served : set.catalog.find('internal/any', 'Object');
-  const problems = versions.flatMap(({ schema, isGo = false, releases }) =>
-    validateValue(object.value, schema, { isGo }).map((problem) => ({ ...problem, releases })),
-  );
-  const isServed = (release: string): boolean => versions.some(({ releases }) => releases.includes(release));
-  const all = set.catalog.releases.filter(isServed);
-  return mergeProblems(problems).flatMap(({ releases = [], ...problem }) => {
-    const affected = all.filter((release) => releases.includes(release));
-    if (affected.length === all.length) return [problem];
+  const served = catalog.releases.filter((release) => versions.some(({ releases }) => releases.includes(release)));
+  return [...found.values()].flatMap(({ releases = [], ...problem }) => {
+    const affected = served.filter((release) => releases.includes(release));
+    if (affected.length === served.length) return [problem];
     // A field that a release knows is right.
     return problem.type === 'unknown' ? [] : [{ ...problem, releases: affected }];
-  });
-}
-
-function findIgnitionProblems({ type, spec }: ManifestObject, { catalog }: ManifestSet): FoundProblem[] {
-  const { config } = spec;
-  if (type !== MACHINE_CONFIG || !isRecord(config)) return [];
-  const version = getIgnitionVersion(spec);
-  const names = [version.startsWith('2.') ? '2' : version.slice(0, 3), '3.4'];
-  const [known] = names.flatMap((name) => catalog.find(`internal/ignition/${name}`, 'Config'));
-  const problems = validateValue(config, known?.schema ?? {}, { isGo: true, ignoresCase: true });
-  return mergeProblems(problems).map(({ releases: _releases, ...problem }) => {
-    return { ...problem, path: [...IGNITION, ...problem.path] };
   });
 }
 

@@ -106,7 +106,7 @@ export class ManifestSet {
     this.#pools.filter(({ labels }) => matchesNodeSelector(selector, labels)).map(({ name }) => name);
 
   /** What the kind of an object is in the releases and the feature set that the cluster can have. */
-  findVersions({ apiVersion, kind }: ManifestObject): readonly KindVersion[] {
+  findVersions({ apiVersion, kind }: Pick<ManifestObject, 'apiVersion' | 'kind'>): readonly KindVersion[] {
     const { featureSet, schemaReleases } = this;
     return this.catalog
       .find(apiVersion, kind)
@@ -167,10 +167,7 @@ export class ManifestSet {
 }
 
 /** The order of two releases, such as `4.9` and `4.20`. */
-export function compareReleases(one: string, other: string): number {
-  const [numbers, others] = [one, other].map((release) => release.split('.').map(Number));
-  return (numbers?.[0] ?? 0) - (others?.[0] ?? 0) || (numbers?.[1] ?? 0) - (others?.[1] ?? 0);
-}
+export const compareReleases = new Intl.Collator('en', { numeric: true }).compare;
 
 function toRecord(value: unknown): Json | undefined {
   return isRecord(value) ? value : undefined;

@@ -1,7 +1,6 @@
 import { validate } from '@cfworker/json-schema';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import { evaluate } from './cel.ts';
-import { FORMATS } from './formats.ts';
 import type { CelRule, Schema } from './schemas.ts';
 
 /** What is wrong with a value in an object. */
@@ -40,8 +39,6 @@ const EMPTY: Readonly<Record<string, unknown>> = {
   object: {},
   string: '',
 };
-/** Of others, an empty text is like no value. */
-const NEVER_EMPTY: ReadonlySet<string> = new Set(['go-duration', 'quantity']);
 /** Longer ones do not help a reader. */
 const MAX_PATTERN = 60;
 
@@ -91,22 +88,14 @@ function prepare(
   problems: ValueProblem[],
   options: Options,
 ): unknown {
-  const { items = {}, type, format = '' } = schema;
   if (Array.isArray(value)) {
+    const { items = {} } = schema;
     const empty = createEmpty(items);
     return value.map((item: unknown, index) =>
       prepare(options.isGo ? (item ?? empty) : item, items, [...path, String(index)], problems, options),
     );
   }
-  if (isRecord(value)) return prepareMapping(value, schema, path, problems, options);
-  const [must = '', test] = FORMATS[format] ?? [];
-  const isWrong = typeof value === 'string' && test && !(test instanceof RegExp ? test.test(value) : test(value));
-  if (isWrong && (value !== '' || NEVER_EMPTY.has(format))) problems.push({ type: 'value', path, must, value });
-  const bits = format === 'int32' ? 32 : 64;
-  const isTooLarge = typeof value === 'number' && (value >= 2 ** (bits - 1) || value < -(2 ** (bits - 1)));
-  if (isTooLarge && [type].flat().includes('integer'))
-    problems.push({ type: 'value', path, must: `be a number of ${bits} bits`, value });
-  return value;
+  return isRecord(value) ? prepareMapping(value, schema, path, problems, options) : value;
 }
 
 function createEmpty({ type }: Schema): unknown {
@@ -134,8 +123,7 @@ function prepareMapping(
       findProperty(properties, name) ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
     if (known === undefined && isOpen) prepared[name] = value[key];
     // Go parses a null as an empty duration.
-    else if (known?.format === 'go-duration' && value[key] === null)
-      prepare('', known, [...path, key], problems, options);
+    else if (known?.format === 'go-duration' && value[key] === null) prepared[name] = '';
     else if (known === undefined) problems.push({ type: 'unknown', path: [...path, key], must: '' });
     else if (value[key] !== null || (!options.isGo && [known.type].flat().includes('null')))
       prepared[name] = prepare(value[key], known, [...path, key], problems, options);

@@ -235,7 +235,7 @@ test('puts errors first, and names the object, its line and what to do', async (
       name: '99-worker-a',
       message:
         'spec.config.storage.files[0].path must be an absolute path without "..", "//" or "/" at its end, not ' +
-        '"etc/a": the bootstrap host fails',
+        '"etc/a": the install fails',
       advice: 'correct the value',
     },
     expect.objectContaining({ severity: 'warning', code: 'EmptyPool' }),

@@ -6,7 +6,7 @@ const OBJECT: Schema = {
   type: 'object',
   properties: {
     name: { type: 'string', default: 'a' },
-    size: { type: 'string', format: 'quantity' },
+    size: { type: 'string', pattern: '^[0-9]+$', must: { pattern: 'be a quantity' } } as Schema,
     items: { type: 'array', listKeys: ['name'], items: { type: 'object', properties: { name: { type: 'string' } } } },
   },
   required: ['name'],
@@ -27,8 +27,8 @@ test('drops nulls, adds defaults and reports unknown fields, as an API server do
 
 test('reports wrong types, formats and equal items', () => {
   expect(find({ name: 5, size: '8GB', items: {} })).toEqual([
-    'value size be a quantity, such as 500m or 8Gi',
     'type name be a text',
+    'value size be a quantity',
     'type items be a list',
   ]);
   expect(find({ items: [{ name: 'a' }, { name: 'b' }, { name: 'a' }] })).toEqual(['duplicate items.2']);
@@ -49,9 +49,6 @@ const CEL: readonly [rule: string, right: unknown, wrong: unknown][] = [
   ["self.find('[0-9]+') == '12'", 'a12b3', 'a1'],
   ["self.findAll('[0-9]').size() == 2", 'a1b2', 'a1'],
   ["self.replace('a', 'b', 1) == 'ba'", 'aa', 'ab'],
-  ['!format.dns1123Label().validate(self).hasValue()', 'a-b', 'A_b'],
-  ['!format.dns1123Subdomain().validate(self).hasValue()', 'a.b', 'a..b'],
-  ['!format.qualifiedName().validate(self).hasValue()', 'a.b/C', '/c'],
   ['oldSelf.hasValue() || self == 1', 1, 2],
 ];
 
@@ -76,13 +73,12 @@ test('does not apply a rule that calls an unknown function, or one of a CRD to a
 test('says why a data URL does not decode', () => {
   const [version] = KindCatalog.shared().find('internal/ignition/3.4', 'Config');
   const judge = (source: string): string[] => {
-    const storage = { files: [{ path: '/a', contents: { source } }] };
     const options = { isGo: true, ignoresCase: true };
-    return find({ ignition: { version: '3.4.0' }, storage }, version?.schema, options).map((text) =>
-      text.replace(/^.*\((.*)\)$/, '$1'),
+    return find({ ignition: { version: '3.4.0', config: { merge: [{ source }] } } }, version?.schema, options).map(
+      (text) => text.replace(/^.*\((.*)\)$/, '$1'),
     );
   };
-  expect(['data:,a%20b', 'data:;base64,YQ==', '', 'https://example.com/a'].flatMap(judge)).toEqual([]);
+  expect(['data:,a%20b', 'data:;base64,YQ==', 'https://example.com/a'].flatMap(judge)).toEqual([]);
   const sources = [
     'data:,${A}',
     'data:,a b',

@@ -8,14 +8,15 @@ import {
   RENDER_INPUTS,
   UNLISTED_GROUPS,
 } from '../kinds.ts';
-import { PLACEHOLDER } from '../formats.ts';
 import type { Json, ManifestObject, ManifestSet } from '../manifest-set.ts';
 import { findNearestKind } from '../nearest-kind.ts';
 import { changesRenders, formatMiB, isEqualInput } from '../render-inputs.ts';
 import { isRecord } from '../../rendered-config/rendered-config.ts';
 import { getValue } from '../validate.ts';
-import { beforeRelease, type Finding, type Findings, formatRange, fromRelease, type ObjectRule } from './rule.ts';
+import { beforeRelease, type Finding, type Findings, formatRange, type ObjectRule } from './rule.ts';
 
+/** What templates and shells replace. */
+const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
 /** Scripts contain such texts, too. So it must be the whole content. */
 const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
 /** A salt can look like a variable. */
@@ -145,13 +146,6 @@ export const OBJECT_RULES = {
     find: (_object, set) => MIRROR_SETS.some((type) => set.listOfType(type).length > 0),
     message: 'OpenShift before 4.15: the bootstrap host rejects it beside an ImageDigestMirrorSet',
     advice: 'write one of the kinds',
-  },
-  AlphaPolicy: {
-    kinds: [`${CONFIG_GROUP} ClusterImagePolicy`, `${CONFIG_GROUP} ImagePolicy`],
-    severity: fromRelease('4.20'),
-    find: ({ apiVersion }) => apiVersion.endsWith('/v1alpha1'),
-    message: 'OpenShift 4.20 and later: the bootstrap host reads only version v1 (MCO#5143): the renders can differ',
-    advice: 'write version v1',
   },
   ConflictingMirrors: {
     kinds: SOURCE_POLICIES,

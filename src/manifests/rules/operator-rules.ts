@@ -1,5 +1,4 @@
 import { matchesNodeSelector } from '../../mco/pool-of-node.ts';
-import { isRecord } from '../../rendered-config/rendered-config.ts';
 import {
   INSTALLER_NAME,
   KIND_BY_OPERATOR_NAME,
@@ -11,14 +10,11 @@ import {
 } from '../kinds.ts';
 import { type Json, type ManifestObject, type ManifestSet, ROLE_LABEL, ROLES } from '../manifest-set.ts';
 import { changesRenders, formatMiB, getRole } from '../render-inputs.ts';
-import { getValue } from '../validate.ts';
 import { MAX_OBJECT_BYTES } from './object-rules.ts';
-import { beforeRelease, type Findings, fromRelease, ifSelected, type ObjectRule, type Severity } from './rule.ts';
+import { type Findings, ifSelected, type ObjectRule } from './rule.ts';
 
 const GENERATED = 'machineconfiguration.openshift.io/generated-by-controller-version';
-const PREBUILT = 'machineconfiguration.openshift.io/pre-built-image';
 const RENDERED = /^rendered-/;
-const IGNITION_VERSION = /^(?:2\.[0-2]\.0|3\.[0-5]\.0|none)$/;
 const OTHER_KERNEL = /^(?:realtime|64k-pages)$/;
 /** What every rendered config contains besides the manifests, at least. */
 const BASE_BYTES = 100_000;
@@ -65,35 +61,12 @@ export const OPERATOR_RULES = {
       'the renders differ',
     advice: 'rename it',
   },
-  UncomparedFile: {
-    kinds: [MACHINE_CONFIG],
-    severity: ifSelected,
-    find: findUncomparedFiles,
-    message: (detail) =>
-      `${detail}: the machine-config-daemon compares only data URLs without append, so every node of the pool ` +
-      'becomes Degraded',
-    advice: 'write the whole content as a data URL',
-  },
   UnlabeledConfig: {
     kinds: [MACHINE_CONFIG],
     severity: ifSelected,
     find: ({ labels }, { findPools }) => labels === undefined && findPools().length > 0,
     message: 'a pool selects it, although it has no labels: the bootstrap host fails',
     advice: 'add the role',
-  },
-  UnsupportedIgnition: {
-    kinds: [MACHINE_CONFIG],
-    severity: ifSelected,
-    find: ({ spec }) => !IGNITION_VERSION.test(getIgnitionVersion(spec)) && [{ detail: getIgnitionVersion(spec) }],
-    message: (version) => `no release reads ${version === '' ? 'this version of Ignition' : `Ignition ${version}`}`,
-    advice: 'use 3.4.0',
-  },
-  IgnitionRelease: {
-    kinds: [MACHINE_CONFIG],
-    severity: ifSelectedAnd(beforeRelease('4.19')),
-    find: ({ spec }) => getIgnitionVersion(spec) === '3.5.0',
-    message: 'OpenShift before 4.19: the operator does not read Ignition 3.5',
-    advice: 'use 3.4.0',
   },
   KernelDevel: {
     kinds: [MACHINE_CONFIG],
@@ -139,54 +112,13 @@ export const OPERATOR_RULES = {
     message: 'it selects no pool of the manifests',
     advice: 'correct the labels of machineConfigPoolSelector',
   },
-  RuntimeRelease: {
-    kinds: [RUNTIME_CONFIG],
-    severity: fromRelease('5.0'),
-    find: ({ spec }) => getValue(spec, ['containerRuntimeConfig', 'defaultRuntime']) === 'runc',
-    message: 'OpenShift 5.0 and later: RHEL 10 has no runc',
-    advice: 'use crun',
-  },
-  PrebuiltRelease: {
-    kinds: ['machineconfiguration.openshift.io MachineOSConfig'],
-    severity: fromRelease('4.21'),
-    find: ({ annotations }) => !String(annotations[PREBUILT]).includes('@sha256:'),
-    message: 'OpenShift 4.21 and later: the bootstrap host needs the annotation pre-built-image with a digest',
-    advice: 'add it',
-  },
 } satisfies Readonly<Record<string, ObjectRule>>;
-
-function ifSelectedAnd(severity: (object: unknown, set: ManifestSet) => Severity | undefined) {
-  return (object: ManifestObject, set: ManifestSet): Severity | undefined => {
-    const concerned = severity(object, set);
-    return concerned === 'error' ? ifSelected(object, set) : concerned;
-  };
-}
 
 function hasOperatorName({ name }: ManifestObject, set: ManifestSet): boolean {
   return ROLES.some((role) => {
     const pattern = name.replace(`-${role}`, '-ROLE');
     const causes = set.listOfType(KIND_BY_OPERATOR_NAME[pattern] ?? '');
     return OPERATOR_NAME.test(pattern) || causes.some((each) => set.findSelectedPools(each).includes(role));
-  });
-}
-
-/** `none` without an Ignition config. */
-export function getIgnitionVersion({ config }: Json): string {
-  const version = getValue(config, ['ignition', 'version']);
-  return isRecord(config) ? (typeof version === 'string' ? version : '') : 'none';
-}
-
-/** What the daemon cannot compare with the disk (machine-config-operator, pkg/daemon/on_disk_validation.go). */
-function findUncomparedFiles({ spec, document }: ManifestObject): Findings {
-  const files = getValue(spec, ['config', 'storage', 'files']);
-  if (!Array.isArray(files)) return undefined;
-  return files.flatMap((file: unknown, index) => {
-    const append = getValue(file, ['append']);
-    const source = getValue(file, ['contents', 'source']);
-    const isRemote = typeof source === 'string' && source !== '' && !source.startsWith('data:');
-    const isAppended = Array.isArray(append) ? append.length > 0 : append === true;
-    const detail = `spec.config.storage.files[${index}]`;
-    return isRemote || isAppended ? [{ detail, line: document.findLine(files, index) }] : [];
   });
 }
 

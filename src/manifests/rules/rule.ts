@@ -3,7 +3,6 @@ import { compareReleases, type Manifest, type ManifestObject, type ManifestSet }
 export type Severity = 'error' | 'warning';
 
 /** A detail for the message, and its line if not that of the object. */
-/** See {@link Findings}. */
 export interface Finding {
   readonly detail: string;
   readonly line?: number;
@@ -50,14 +49,6 @@ export function formatRange(releases: readonly string[]): string {
   const [first = ''] = releases;
   const last = releases.at(-1) ?? first;
   return first === last ? first : `${first} to ${last}`;
-}
-
-/** An error in the releases from one on. A warning if the release is unknown. */
-export function fromRelease(first: string): (object: unknown, set: ManifestSet) => Severity | undefined {
-  return (_object, { release }) => {
-    if (release === undefined) return 'warning';
-    return compareReleases(release, first) >= 0 ? 'error' : undefined;
-  };
 }
 
 /** An error in the releases before one. A warning if the release is unknown and the oldest known one is before it. */

@@ -19,7 +19,7 @@ export const VALUE_RULES = {
   },
   InvalidContents: {
     severity: ifSelected,
-    message: (detail, severity) => `${detail}: ${whenSelected('the bootstrap host fails', severity)}`,
+    message: (detail, severity) => `${detail}: ${whenSelected('the install fails', severity)}`,
     advice: 'correct the value',
   },
   InvalidValue: {
@@ -40,7 +40,7 @@ export const VALUE_RULES = {
   },
   ValueOfRelease: {
     severity: 'warning',
-    message: (detail) => `${detail}: these releases reject the object for ever`,
+    message: (detail) => `${detail}: the install fails with these releases`,
     advice: 'give --openshift-version if you install another one',
   },
 } satisfies Readonly<Record<string, ValueRule>>;

@@ -85,7 +85,7 @@ test(
     const wrong = verdicts.filter(({ rejection, errors }) => rejection === undefined && errors.length > 0);
     // The API server does not check these in custom resources. The operators that decode them do.
     const isOperators = ({ errors: [error = '', ...others] }: (typeof wrong)[number]): boolean =>
-      others.length === 0 && /must be a (?:number of 32 bits|registry or a repository)/.test(error);
+      others.length === 0 && /must be (?:less than 2147483648|a registry or a repository)/.test(error);
     expect(wrong.filter((verdict) => !isOperators(verdict))).toEqual([]);
     const missed = verdicts.filter(({ rejection, errors }) => rejection !== undefined && errors.length === 0);
     expect(missed.filter(({ isCustom }) => isCustom).map(({ what }) => what)).toEqual(
