@@ -48,14 +48,21 @@ const MAX_DETAIL_LENGTH = 1_000;
 export async function findProblems(input: ManifestInput, { release, signal }: FindOptions) {
   const problems: ManifestProblem[] = [];
   const set = expandConfigMaps(input, await readSet(input, { release, signal }));
-  const add = (code: Code, severity: Severity, detail: string, subject: Subject): void => {
-    problems.push(createProblem(code, severity, detail, subject));
-    if (problems.length > MAX_PROBLEMS)
-      throw new FileError(`${subject.file} and the files before it have more than ${MAX_PROBLEMS} problems`);
+  const add: Add = (code, findings, subject) => {
+    const found = toList(findings);
+    if (found.length === 0) return false;
+    const { severity } = RULES[code] as Pick<TextRule, 'severity'>;
+    const level = typeof severity === 'string' ? severity : severity(subject.object, set);
+    if (level === undefined) return false;
+    for (const { detail, line = subject.line } of found) {
+      problems.push(createProblem(code, level, detail, { ...subject, line }));
+      if (problems.length > MAX_PROBLEMS)
+        throw new FileError(`${subject.file} and the files before it have more than ${MAX_PROBLEMS} problems`);
+    }
+    return true;
   };
   for (const { path, ignored } of input.files) {
-    if (ignored !== undefined && ignored !== 'Patch')
-      add(ignored, RULES[ignored].severity, '', { file: formatPath(path) });
+    if (ignored !== undefined && ignored !== 'Patch') add(ignored, true, { file: formatPath(path) });
   }
   for (const manifest of set.manifests) {
     await pause(signal);
@@ -82,40 +89,26 @@ async function pause(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
 }
 
-type Add = (code: Code, severity: Severity, detail: string, subject: Subject) => void;
+/** Adds a problem for each finding of a rule. Returns whether there are findings. */
+type Add = (code: Code, findings: Findings, subject: Subject) => boolean;
 
 function checkText(manifest: Manifest, set: ManifestSet, add: Add): void {
   for (const [code, rule] of entriesOf<keyof typeof TEXT_RULES, TextRule>(TEXT_RULES)) {
-    const findings = toList(rule.find(manifest, set));
-    if (findings.length === 0) continue;
     const object = rule.findObject?.(manifest, set);
-    const severity = typeof rule.severity === 'string' ? rule.severity : rule.severity(object, set);
-    const { file } = manifest;
-    const first = object?.document.line ?? manifest.documents[0]?.line ?? 1;
-    for (const { detail, line = first } of severity === undefined ? [] : findings) {
-      add(code, severity ?? 'error', detail, { file, line, object });
-    }
+    const line = object?.document.line ?? manifest.documents[0]?.line;
+    add(code, rule.find(manifest, set), { file: manifest.file, line, object });
   }
 }
 
 /** Returns after a rule that makes the others pointless. */
 function checkObject(object: ManifestObject, set: ManifestSet, add: Add): void {
-  const { file } = object.manifest;
-  const apply = (code: Code, { kinds, severity, find }: ObjectRule): boolean => {
-    if (kinds !== undefined && !kinds.includes(object.type)) return false;
-    const findings = toList(find(object, set));
-    const level = findings.length === 0 || typeof severity === 'string' ? severity : severity(object, set);
-    if (level === undefined || typeof level === 'function') return false;
-    for (const { detail, line = object.document.line } of findings) add(code, level, detail, { file, line, object });
-    return findings.length > 0;
-  };
+  const subject = { file: object.manifest.file, line: object.document.line, object };
+  const apply = (code: Code, { kinds, find }: ObjectRule): boolean =>
+    kinds?.includes(object.type) !== false && add(code, find(object, set), subject);
   for (const [code, rule] of entriesOf<keyof typeof OBJECT_RULES, ObjectRule>(OBJECT_RULES)) {
     if (apply(code, rule) && rule.isFinal) return;
   }
-  for (const { code, detail, line } of findValueFindings(object, set)) {
-    const { severity } = RULES[code];
-    add(code, typeof severity === 'string' ? severity : severity(object, set), detail, { file, line, object });
-  }
+  for (const finding of findValueFindings(object, set)) add(finding.code, [finding], subject);
   for (const [code, rule] of entriesOf<keyof typeof OPERATOR_RULES, ObjectRule>(OPERATOR_RULES)) apply(code, rule);
 }
 

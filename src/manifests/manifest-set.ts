@@ -6,7 +6,7 @@ import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import { MACHINE_CONFIG, POOL } from './kinds.ts';
 import type { Installer, ManifestFile } from './read-manifests.ts';
-import { KindCatalog, type KindVersion } from './schemas.ts';
+import { getGroup, KindCatalog, type KindVersion } from './schemas.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -25,6 +25,7 @@ export interface ManifestObject {
   readonly id: string;
   readonly apiVersion: string;
   readonly kind: string;
+  readonly group: string;
   /** `group Kind`, as in kinds.ts. */
   readonly type: string;
   readonly namespace: string;
@@ -148,7 +149,7 @@ export class ManifestSet {
       typeof text === 'string' ? toPrintableLine(text, MAX_ID_LENGTH) : '',
     );
     const [apiVersion = '', kind = '', namespace = '', name = ''] = texts;
-    const type = `${apiVersion.includes('/') ? apiVersion.split('/', 1)[0] : ''} ${kind}`;
+    const group = getGroup(apiVersion);
     return {
       manifest,
       document,
@@ -156,7 +157,8 @@ export class ManifestSet {
       id: texts.join('/'),
       apiVersion,
       kind,
-      type,
+      group,
+      type: `${group} ${kind}`,
       namespace,
       name,
       labels: toRecord(metadata['labels']),

@@ -1,57 +1,42 @@
 import { OWN_GROUP, UNLISTED_GROUPS } from './kinds.ts';
-import type { KindCatalog } from './schemas.ts';
+import type { ManifestObject } from './manifest-set.ts';
+import { getGroup, type KindCatalog } from './schemas.ts';
 
-interface NamedKind {
-  readonly apiVersion: string;
-  readonly kind: string;
-  /** `group Kind`. */
-  readonly type: string;
-}
+type NamedKind = Pick<ManifestObject, 'apiVersion' | 'group' | 'kind'>;
 
 /** Of two names, one is probably a misspelled copy of the other. */
-const MAX_EDITS = 2;
+const MAX_CHANGES = 2;
 
 /**
  * Finds the kind, as `apiVersion Kind`, that was probably meant by one that no cluster has: one of the same name in
  * another version or group, or one of the same group with almost the same name.
  */
-export function findNearestKind({ apiVersion, kind, type }: NamedKind, catalog: KindCatalog): string | undefined {
-  const [group = ''] = type.split(' ', 1);
+export function findNearestKind({ apiVersion, kind, group }: NamedKind, catalog: KindCatalog): string | undefined {
   // Other groups have kinds of the same names.
   if (!OWN_GROUP.test(group)) return undefined;
   let nearest: string | undefined;
-  let fewest = Number.POSITIVE_INFINITY;
+  let fewest = MAX_CHANGES + 0.2;
   for (const name of catalog.names) {
     const [otherVersion = '', other = ''] = name.split(' ');
     const isSameGroup = getGroup(otherVersion) === group;
     if (otherVersion.startsWith('internal/') || (!isSameGroup && UNLISTED_GROUPS.test(group))) continue;
-    const isSameKind = other.toLowerCase() === kind.toLowerCase();
-    const edits = isSameKind ? 0 : isSameGroup ? countEdits(other, kind, MAX_EDITS) : Number.POSITIVE_INFINITY;
-    // The same group is nearer than another one.
-    const distance = edits + (isSameGroup ? 0 : 0.5) + (otherVersion === apiVersion ? 0 : 0.1);
+    const changes = countChanges(other.toLowerCase(), kind.toLowerCase());
+    // Of another group, only a kind of the same name can be meant.
+    if (!isSameGroup && changes > 0) continue;
+    const distance = changes + (isSameGroup ? 0 : 0.5) + (otherVersion === apiVersion ? 0 : 0.1);
     if (distance >= fewest) continue;
     nearest = name;
     fewest = distance;
   }
-  return fewest <= MAX_EDITS + 0.1 ? nearest : undefined;
+  return nearest;
 }
 
-function getGroup(apiVersion: string): string {
-  return apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
-}
-
-/** How many characters must be added, removed or replaced. Infinite above the maximum. */
-function countEdits(one: string, other: string, max: number): number {
-  if (Math.abs(one.length - other.length) > max) return Number.POSITIVE_INFINITY;
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [index, character] of Array.from(one).entries()) {
-    const next = [index + 1];
-    for (const [at, wanted] of Array.from(other).entries()) {
-      const replaced = (row[at] ?? 0) + (character === wanted ? 0 : 1);
-      next.push(Math.min(replaced, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
-    }
-    row = next;
-  }
-  const edits = row.at(-1) ?? 0;
-  return edits <= max ? edits : Number.POSITIVE_INFINITY;
+/** How many characters change in the one place in which two names differ. */
+function countChanges(one: string, other: string): number {
+  const length = Math.max(one.length, other.length);
+  let start = 0;
+  while (start < length && one[start] === other[start]) start += 1;
+  let end = 0;
+  while (start + end < Math.min(one.length, other.length) && one.at(-1 - end) === other.at(-1 - end)) end += 1;
+  return length - start - end;
 }

@@ -15,7 +15,7 @@ export function expandConfigMaps({ hasFolders, files }: ManifestInput, set: Mani
   const nested = set.listOfType(' ConfigMap').flatMap(listManifests);
   const isForHub =
     files.some(({ ignored }) => ignored === 'KustomizationFile') ||
-    set.all.every(({ type }) => type === ' ConfigMap' || CLIENT_GROUP.test(type.split(' ', 1)[0] ?? ''));
+    set.all.every(({ type, group }) => type === ' ConfigMap' || CLIENT_GROUP.test(group));
   if (hasFolders || nested.length === 0 || !isForHub) return set;
   const expanded = new ManifestSet({ installer: 'hub', release: set.release });
   for (const file of nested) expanded.add(file);

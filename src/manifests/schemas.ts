@@ -48,6 +48,11 @@ const PART_LINE = /^\{"id":"(\w+)"/;
 
 let shared: KindCatalog | undefined;
 
+/** The group of an `apiVersion`. Empty for Kubernetes' first kinds. */
+export function getGroup(apiVersion: string): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
+}
+
 /** The kinds that a cluster has after its install, of all releases that this program knows. */
 export class KindCatalog {
   /** The one that is read once. */
@@ -75,7 +80,7 @@ export class KindCatalog {
       else if (known !== undefined) known.push(line);
       else {
         this.#lines.set(key, [line]);
-        this.groups.add(apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '');
+        this.groups.add(getGroup(apiVersion));
       }
     }
   }

@@ -22,6 +22,19 @@ interface Options {
   readonly ignoresCase?: boolean;
 }
 
+/** A value in an object, as an API server sees it. */
+interface Part {
+  readonly value: unknown;
+  readonly schema: Schema;
+  readonly path: readonly string[];
+}
+
+interface Context extends Options {
+  readonly unknown: ValueProblem[];
+  /** Each part after those that it contains. */
+  readonly parts: Part[];
+}
+
 const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
   boolean: 'true or false',
@@ -72,63 +85,47 @@ const NESTED = /\/(?:anyOf|oneOf|not)\//;
  * otherwise.
  */
 export function validateValue(value: unknown, schema: Schema, options: Options = {}): readonly ValueProblem[] {
-  const problems: ValueProblem[] = [];
-  const prepared = prepare(value, schema, [], problems, options);
-  const others = validateSchema(prepared, schema);
-  const isValid = [...problems, ...others].every(({ type }) => type === 'unknown');
-  checkRules(prepared, schema, [], isValid, problems);
+  const context: Context = { ...options, unknown: [], parts: [] };
+  const others = validateSchema(prepare(value, schema, [], context), schema);
+  const rules = context.parts.flatMap((part) => checkRules(part, others.length === 0));
   // A rule says more than a keyword.
-  return [...problems, ...others];
+  return [...context.unknown, ...rules, ...others];
 }
 
-function prepare(
-  value: unknown,
-  schema: Schema,
-  path: readonly string[],
-  problems: ValueProblem[],
-  options: Options,
-): unknown {
+function prepare(value: unknown, schema: Schema, path: readonly string[], context: Context): unknown {
+  let prepared = value;
   if (Array.isArray(value)) {
     const { items = {} } = schema;
-    const empty = createEmpty(items);
-    return value.map((item: unknown, index) =>
-      prepare(options.isGo ? (item ?? empty) : item, items, [...path, String(index)], problems, options),
-    );
-  }
-  return isRecord(value) ? prepareMapping(value, schema, path, problems, options) : value;
+    const list = context.isGo ? value.map((item: unknown) => item ?? createEmpty(items)) : value;
+    prepared = list.map((item: unknown, index) => prepare(item, items, [...path, String(index)], context));
+  } else if (isRecord(value)) prepared = prepareMapping(value, schema, path, context);
+  context.parts.push({ value: prepared, schema, path });
+  return prepared;
 }
 
 function createEmpty({ type }: Schema): unknown {
   return EMPTY[[type].flat()[0] ?? ''] ?? null;
 }
 
-function prepareMapping(
-  value: Json,
-  schema: Schema,
-  path: readonly string[],
-  problems: ValueProblem[],
-  options: Options,
-): Json {
+function prepareMapping(value: Json, schema: Schema, path: readonly string[], context: Context): Json {
   const { properties, additionalProperties, isOpen } = schema;
   if (properties === undefined && typeof additionalProperties !== 'object') return value;
-  const names = options.ignoresCase
-    ? new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]))
-    : undefined;
+  const { isGo, ignoresCase } = context;
+  const names = new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]));
   const prepared: Record<string, unknown> = {};
   // Go sorts the keys, and then the last one of a field counts.
-  const keys = names === undefined ? Object.keys(value) : Object.keys(value).sort();
-  for (const key of keys) {
-    const name = names?.get(key.toLowerCase()) ?? key;
-    const known =
-      findProperty(properties, name) ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
+  for (const key of ignoresCase ? Object.keys(value).sort() : Object.keys(value)) {
+    const name = (ignoresCase && names.get(key.toLowerCase())) || key;
+    const property = findProperty(properties, name);
+    const known = property ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
+    const itemPath = [...path, name];
     if (known === undefined && isOpen) prepared[name] = value[key];
-    // Go parses a null as an empty duration.
-    else if (known?.format === 'go-duration' && value[key] === null) prepared[name] = '';
-    else if (known === undefined) problems.push({ type: 'unknown', path: [...path, key], must: '' });
-    else if (value[key] !== null || (!options.isGo && [known.type].flat().includes('null')))
-      prepared[name] = prepare(value[key], known, [...path, key], problems, options);
-    // In a mapping of Go, a null is an empty value.
-    else if (options.isGo && !findProperty(properties, name)) prepared[name] = createEmpty(known);
+    else if (known === undefined) context.unknown.push({ type: 'unknown', path: itemPath, must: '' });
+    else if (value[key] !== null || (!isGo && [known.type].flat().includes('null')))
+      prepared[name] = prepare(value[key], known, itemPath, context);
+    // In a mapping of Go, a null is an empty value. Go parses one as an empty duration.
+    else if (known.format === 'go-duration' || (isGo && property === undefined))
+      prepared[name] = prepare(createEmpty(known), known, itemPath, context);
   }
   for (const [name, { default: value }] of Object.entries(properties ?? {})) {
     if (value !== undefined && !Object.hasOwn(prepared, name)) prepared[name] = structuredClone(value);
@@ -163,37 +160,23 @@ function validateSchema(value: unknown, schema: Schema): ValueProblem[] {
 }
 
 /** Rules in CEL, and the keys of lists. An API server applies its rules only to an object that is valid otherwise. */
-function checkRules(
-  value: unknown,
-  schema: Schema,
-  path: readonly string[],
-  isValid: boolean,
-  problems: ValueProblem[],
-): void {
-  const { cel = [], items, properties, additionalProperties, listKeys } = schema;
-  for (const rule of cel) {
-    if ((isValid || rule.must !== undefined) && evaluate(rule.rule, value, schema) === false)
-      problems.push(createRuleProblem(rule, value, schema, path));
+function checkRules(part: Part, isValid: boolean): ValueProblem[] {
+  const { value, schema, path } = part;
+  const { cel = [], listKeys } = schema;
+  const rules = cel.filter(({ must }) => isValid || must !== undefined);
+  const broken = rules.filter(({ rule }) => evaluate(rule, value, schema) === false);
+  const problems = broken.map((rule) => createRuleProblem(rule, part));
+  if (!Array.isArray(value) || listKeys === undefined) return problems;
+  const seen = new Set<string>();
+  for (const [index, item] of (value as readonly unknown[]).entries()) {
+    const key = JSON.stringify(listKeys.length === 0 ? item : listKeys.map((name) => getValue(item, [name])));
+    if (seen.has(key)) problems.push({ type: 'duplicate', path: [...path, String(index)], must: '', value: item });
+    seen.add(key);
   }
-  if (Array.isArray(value) && items !== undefined) {
-    const seen = new Set<string>();
-    for (const [index, item] of (value as readonly unknown[]).entries()) {
-      const identity = listKeys?.length === 0 ? item : listKeys?.map((name) => getValue(item, [name]));
-      const key = JSON.stringify(identity);
-      const itemPath = [...path, String(index)];
-      if (listKeys && seen.has(key)) problems.push({ type: 'duplicate', path: itemPath, must: '', value: item });
-      seen.add(key);
-      checkRules(item, items, itemPath, isValid, problems);
-    }
-  } else if (isRecord(value)) {
-    for (const [name, item] of Object.entries(value)) {
-      const known = findProperty(properties, name) ?? additionalProperties;
-      if (typeof known === 'object') checkRules(item, known, [...path, name], isValid, problems);
-    }
-  }
+  return problems;
 }
 
-function createRuleProblem(rule: CelRule, value: unknown, schema: Schema, path: readonly string[]): ValueProblem {
+function createRuleProblem(rule: CelRule, { value, schema, path }: Part): ValueProblem {
   const { must, cause, message = `the rule ${rule.rule}` } = rule;
   if (must === undefined) return { type: 'rule', path, must: message, value };
   const reason = cause === undefined ? '' : ` (${String(evaluate(cause, value, schema))})`;

@@ -42,10 +42,8 @@ export const OBJECT_RULES = {
   ClientKind: {
     severity: 'error',
     isFinal: true,
-    find: ({ type, kind }, { installer }) => {
-      const group = getGroup(type);
-      return installer !== 'hub' && (CLIENT_GROUP.test(group) || (CLIENT_KINDS.has(kind) && OWN_GROUP.test(group)));
-    },
+    find: ({ group, kind }, { installer }) =>
+      installer !== 'hub' && (CLIENT_GROUP.test(group) || (CLIENT_KINDS.has(kind) && OWN_GROUP.test(group))),
     message: 'only a client or a hub reads this kind: no new cluster has it',
     advice: 'move the file elsewhere',
   },
@@ -71,10 +69,8 @@ export const OBJECT_RULES = {
   },
   MissingDefinition: {
     severity: 'warning',
-    find: (object, set) => {
-      const isUnlisted = UNLISTED_GROUPS.test(getGroup(object.type));
-      return !isUnlisted && isUndefined(object, set) && !findUnknownKind(object, set) && object.type;
-    },
+    find: (object, set) =>
+      !UNLISTED_GROUPS.test(object.group) && isUndefined(object, set) && !findUnknownKind(object, set) && object.type,
     message: (type) => `no release is known to have ${type}: the API rejects it until a CRD of the group exists`,
     advice: 'add the CRD, or create the object after the install',
   },
@@ -92,10 +88,10 @@ export const OBJECT_RULES = {
   },
   NoNamespace: {
     severity: 'error',
-    find: ({ type, apiVersion, kind, namespace }, { catalog }) => {
+    find: ({ group, apiVersion, kind, namespace }, { catalog }) => {
       const versions = catalog.find(apiVersion, kind);
       const isNamespaced = versions.some((version) => version.isNamespaced);
-      return namespace === '' && (isNamespaced || (versions.length === 0 && NAMESPACED_GROUPS.test(getGroup(type))));
+      return namespace === '' && (isNamespaced || (versions.length === 0 && NAMESPACED_GROUPS.test(group)));
     },
     message: 'cluster-bootstrap needs the namespace of this kind: the API rejects the object for ever',
     advice: 'add metadata.namespace',
@@ -116,8 +112,7 @@ export const OBJECT_RULES = {
   IgnoredName: {
     severity: 'warning',
     isLoss: true,
-    find: ({ type, kind, name }) =>
-      type.startsWith(`${CONFIG_GROUP} `) && name !== 'cluster' && !NOT_SINGLETONS.test(kind),
+    find: ({ group, kind, name }) => group === CONFIG_GROUP && name !== 'cluster' && !NOT_SINGLETONS.test(kind),
     message: 'a cluster reads only the object with the name cluster',
     advice: 'rename it to cluster',
   },
@@ -157,21 +152,17 @@ export const OBJECT_RULES = {
 } satisfies Readonly<Record<string, ObjectRule>>;
 
 /** Whether neither a release nor the manifests have the kind. */
-function isUndefined({ apiVersion, kind, type }: ManifestObject, { catalog, definedGroups }: ManifestSet): boolean {
-  return catalog.find(apiVersion, kind).length === 0 && !definedGroups.has(getGroup(type));
+function isUndefined({ apiVersion, kind, group }: ManifestObject, { catalog, definedGroups }: ManifestSet): boolean {
+  return catalog.find(apiVersion, kind).length === 0 && !definedGroups.has(group);
 }
 
 /** The kind that was probably meant, or an empty text. Undefined if an operator can bring the kind. */
 function findUnknownKind(object: ManifestObject, set: ManifestSet): Findings {
-  const group = getGroup(object.type);
+  const { group } = object;
   if (!isUndefined(object, set)) return undefined;
   const nearest = findNearestKind(object, set.catalog);
   const isComplete = set.catalog.groups.has(group) && !UNLISTED_GROUPS.test(group);
   return nearest !== undefined || isComplete ? [{ detail: nearest ?? '' }] : undefined;
-}
-
-function getGroup(type: string): string {
-  return type.split(' ', 1)[0] ?? '';
 }
 
 function findMissingReleases(object: ManifestObject, set: ManifestSet): Findings {
