@@ -75,7 +75,8 @@ const MIN_SHARED = 160;
 /** The lines of the data file (src/manifests/schemas.jsonl). */
 export async function collectSchemas(): Promise<string[]> {
   const types = (await runGo(['types'])).map((line) => JSON.parse(line) as { name: string; schema: Json });
-  const getType = (name: string): unknown => convertSchema(types.find((type) => type.name === name)?.schema ?? {}, {});
+  const getType = (name: string): unknown =>
+    convertSchema(types.find((type) => type.name === name)?.schema ?? {}, { ignoresCase: true });
   const kubelet = getType('k8s.io/kubelet/config/v1beta1 KubeletConfiguration');
   const metadata = await readMetadata();
   const releases = new Map<string, readonly FoundKind[]>();
@@ -234,7 +235,7 @@ async function collectIgnition(version2: unknown): Promise<FoundKind[]> {
     const file = `config/v${version.replace('.', '_')}/schema/ignition.json`;
     const schema = readJson(join(root, file)) as Json;
     const resolve = (reference: string): Json => resolvePointer(schema, reference);
-    const converted = convertSchema(schema, { resolve, isGo: true });
+    const converted = convertSchema(schema, { resolve, isGo: true, ignoresCase: true });
     return { apiVersion: `internal/ignition/${version}`, ...common, source: `${IGNITION} ${file}`, schema: converted };
   });
   const source = 'github.com/coreos/ignition@v0.35.0 config/v2_2/types';

@@ -7,6 +7,8 @@ interface Context {
   readonly resolve?: (reference: string) => Json;
   /** Whether a Go type decodes the objects, so that the API server does not apply the rest of the schema. */
   readonly isGo?: boolean;
+  /** Whether encoding/json of Go decodes the objects, which ignores the case of keys. */
+  readonly ignoresCase?: boolean;
   /** Whether all objects keep unknown fields. */
   readonly isOpen?: boolean;
   /** Adds what the overlay says about a type in Go. */
@@ -195,7 +197,8 @@ function convertValue(key: string, value: unknown, context: Context): unknown {
   return value;
 }
 
-function addExtensions(schema: Json, converted: Record<string, unknown>, { isGo, isOpen }: Context): void {
+function addExtensions(schema: Json, converted: Record<string, unknown>, { isGo, ignoresCase, isOpen }: Context): void {
+  if (ignoresCase === true && schema['properties'] !== undefined) converted['ignoresCase'] = true;
   if (schema['x-kubernetes-int-or-string'] === true) {
     delete converted['anyOf'];
     converted['type'] = ['integer', 'string'];

@@ -1,12 +1,9 @@
 import path from 'node:path';
 import type { TextFormat } from '../client/output/text-format.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
-import { formatPath } from '../files/file-error.ts';
-import { parseYaml, YamlError } from '../files/yaml-document.ts';
 import { hasRealNames } from '../rendered-config/operator/base-manifests.ts';
 import { createRender } from '../rendered-config/operator/render.ts';
 import { findOperatorImage, findRenderer } from '../rendered-config/operator/renderer.ts';
-import { isRecord } from '../rendered-config/rendered-config.ts';
 import { compareRenders, listClusterInputs } from './compare-renders.ts';
 import { findProblems } from './find-problems.ts';
 import { formatManifestsReport } from './format-report.ts';
@@ -93,22 +90,11 @@ async function renderManifests(
     const image = operator ?? (await findOperatorImage(releaseImage ?? '', authfile, signal));
     const renderer = await findRenderer(image, authfile, signal);
     onProgress('rendering what the bootstrap host and what the cluster get');
-    const inputs = listClusterInputs(set, installConfig && parseInstallConfig(installConfig));
+    const inputs = listClusterInputs(set, installConfig);
     const result = await compareRenders(set, createRender(renderer, inputs, signal));
     return { ...result, hasRealNames: hasRealNames(inputs) };
   } catch (error) {
     signal.throwIfAborted();
     return { ...nothing, failure: (error as Error).message };
-  }
-}
-
-/** Undefined if the installer does not read it either. */
-function parseInstallConfig(content: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const { value } = parseYaml(content.toString(), formatPath('install-config.yaml'));
-    return isRecord(value) ? value : undefined;
-  } catch (error) {
-    if (error instanceof YamlError) return undefined;
-    throw error;
   }
 }

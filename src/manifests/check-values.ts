@@ -36,7 +36,7 @@ export function findValueFindings(object: ManifestObject, set: ManifestSet): rea
     const version = String(getValue(config, ['ignition', 'version']));
     const names = [version.startsWith('2.') ? '2' : version.slice(0, 3), '3.4'];
     const known = names.map((name) => set.findVersions({ apiVersion: `internal/ignition/${name}`, kind: 'Config' }));
-    const contents = findProblems(config, known.find(({ length }) => length > 0) ?? [], set, { ignoresCase: true });
+    const contents = findProblems(config, known.find(({ length }) => length > 0) ?? [], set);
     problems.push(...contents.map((problem) => ({ ...problem, path: ['spec', 'config', ...problem.path] })));
   }
   const findings = problems.map((problem) => {
@@ -51,11 +51,10 @@ function findProblems(
   value: unknown,
   versions: readonly KindVersion[],
   { catalog }: ManifestSet,
-  options: { readonly ignoresCase?: boolean } = {},
 ): readonly FoundProblem[] {
   const found = new Map<string, FoundProblem>();
   for (const { schema, isGo = false, releases } of versions) {
-    for (const problem of validateValue(value, schema, { isGo, ...options })) {
+    for (const problem of validateValue(value, schema, { isGo })) {
       const { path, type } = problem;
       // Everybody may use fields that begin with x-.
       if (type === 'unknown' && path.at(-1)?.startsWith('x-')) continue;

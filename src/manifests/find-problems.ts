@@ -3,7 +3,7 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { findValueFindings } from './check-values.ts';
 import { type Manifest, type ManifestObject, ManifestSet } from './manifest-set.ts';
-import { expandConfigMaps } from './nested-manifests.ts';
+import { findNestedManifests } from './nested-manifests.ts';
 import type { ManifestInput } from './read-manifests.ts';
 import { OBJECT_RULES } from './rules/object-rules.ts';
 import { OPERATOR_RULES } from './rules/operator-rules.ts';
@@ -47,7 +47,9 @@ const MAX_DETAIL_LENGTH = 1_000;
  */
 export async function findProblems(input: ManifestInput, { release, signal }: FindOptions) {
   const problems: ManifestProblem[] = [];
-  const set = expandConfigMaps(input, await readSet(input, { release, signal }));
+  const direct = await readSet(input, { release, signal });
+  const nested = findNestedManifests(input, direct);
+  const set = nested === undefined ? direct : await readSet(nested, { release, signal });
   const add: Add = (code, findings, subject) => {
     const found = toList(findings);
     if (found.length === 0) return false;
@@ -61,7 +63,7 @@ export async function findProblems(input: ManifestInput, { release, signal }: Fi
     }
     return true;
   };
-  for (const { path, ignored } of input.files) {
+  for (const { path, ignored } of [...input.files, ...(nested?.files ?? [])]) {
     if (ignored !== undefined && ignored !== 'Patch') add(ignored, true, { file: formatPath(path) });
   }
   for (const manifest of set.manifests) {
@@ -73,8 +75,8 @@ export async function findProblems(input: ManifestInput, { release, signal }: Fi
   return { set, problems: [...problems.filter(isError), ...problems.filter((problem) => !isError(problem))] };
 }
 
-async function readSet({ files, installer }: ManifestInput, { release, signal }: FindOptions): Promise<ManifestSet> {
-  const set = new ManifestSet({ installer, release });
+async function readSet({ files, ...target }: ManifestInput, { release, signal }: FindOptions): Promise<ManifestSet> {
+  const set = new ManifestSet({ ...target, release });
   for (const file of files) {
     await pause(signal);
     const { content, ignored } = file;

@@ -5,7 +5,7 @@ import { parseStream, type StreamDocument, type YamlStream } from '../files/yaml
 import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import { MACHINE_CONFIG, POOL } from './kinds.ts';
-import type { Installer, ManifestFile } from './read-manifests.ts';
+import type { Installer, ManifestFile, ManifestInput } from './read-manifests.ts';
 import { getGroup, KindCatalog, type KindVersion } from './schemas.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -29,14 +29,15 @@ export interface ManifestObject {
   /** `group Kind`, as in kinds.ts. */
   readonly type: string;
   readonly namespace: string;
+  /** Undefined if no release has the kind. */
+  readonly isNamespaced: boolean | undefined;
   readonly name: string;
   readonly labels: Json | undefined;
   readonly annotations: Json;
   readonly spec: Json;
 }
 
-interface Target {
-  readonly installer?: Installer | undefined;
+interface Target extends Partial<Pick<ManifestInput, 'installer' | 'installConfig'>> {
   /** Major and minor, such as `4.20`. */
   readonly release?: string | undefined;
 }
@@ -60,6 +61,7 @@ const BUILT_IN_POOLS = ROLES.map((name) => {
 export class ManifestSet {
   readonly catalog = KindCatalog.shared();
   readonly installer: Installer | undefined;
+  readonly installConfig: Json | undefined;
   readonly release: string | undefined;
   /** The releases that the cluster can have, of those with known schemas. */
   readonly schemaReleases: readonly string[];
@@ -74,8 +76,9 @@ export class ManifestSet {
   readonly #pools = [...BUILT_IN_POOLS];
   readonly #budget = createNodeBudget(MAX_NODES);
 
-  constructor({ installer, release }: Target = {}) {
+  constructor({ installer, installConfig, release }: Target = {}) {
     this.installer = installer;
+    this.installConfig = installConfig;
     this.release = release;
     const { releases } = this.catalog;
     // An older or a newer release has the kinds of the nearest known one.
@@ -123,8 +126,8 @@ export class ManifestSet {
   }
 
   get featureSet(): string {
-    const [gate] = this.listOfType('config.openshift.io FeatureGate');
-    const featureSet = gate?.spec['featureSet'];
+    const gate = this.byId.get('config.openshift.io/v1/FeatureGate//cluster');
+    const { featureSet } = gate?.spec ?? this.installConfig ?? {};
     return typeof featureSet === 'string' && featureSet !== '' ? featureSet : 'Default';
   }
 
@@ -150,6 +153,7 @@ export class ManifestSet {
     );
     const [apiVersion = '', kind = '', namespace = '', name = ''] = texts;
     const group = getGroup(apiVersion);
+    const versions = this.catalog.find(apiVersion, kind);
     return {
       manifest,
       document,
@@ -160,6 +164,7 @@ export class ManifestSet {
       group,
       type: `${group} ${kind}`,
       namespace,
+      isNamespaced: versions.length === 0 ? undefined : versions.some((version) => version.isNamespaced),
       name,
       labels: toRecord(metadata['labels']),
       annotations: toRecord(metadata['annotations']) ?? {},

@@ -3,6 +3,9 @@ import { stat } from 'node:fs/promises';
 import { explainErrors, FileError, formatPath } from '../files/file-error.ts';
 import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile, readStream } from '../files/read-file.ts';
+import { parseYaml, YamlError } from '../files/yaml-document.ts';
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import type { Json } from './manifest-set.ts';
 
 /**
  * Who reads the manifests: the agent-based installer, a hub or the Assisted installer from ConfigMaps, or whoever gets
@@ -36,7 +39,7 @@ export interface ManifestInput {
   /** Sorted by name. */
   readonly files: readonly ManifestFile[];
   /** The install-config, which an installer removes later. */
-  readonly installConfig: Buffer | undefined;
+  readonly installConfig: Json | undefined;
 }
 
 const MAX_FILES = 5_000;
@@ -48,6 +51,8 @@ const AGENT_MANIFEST = /\.ya?ml$/;
 const BUTANE = /\.(?:bu|fcc)$/;
 /** Of the installer itself, beside the folders. */
 const INSTALLER_FILE = /^(?:install-config\.yaml|agent-config\.yaml|\.openshift_install.*)$/s;
+/** Of the agent-based installer: its configuration, and the objects of a hub that it reads. */
+const AGENT_NAMES = ['agent-config.yaml', 'cluster-manifests'];
 const KUSTOMIZATION = /^[Kk]ustomization(?:\.ya?ml)?$/;
 const PATCH = /\.ya?ml\.patch/;
 const FOLDERS: ReadonlySet<string> = new Set(['manifests', 'openshift']);
@@ -77,7 +82,7 @@ async function readDirectory(directory: string, signal: AbortSignal): Promise<Ma
   const names = entries.map(({ name }) => name);
   const folders = names.filter((name) => FOLDERS.has(name));
   const hasFolders = folders.length > 0 || FOLDERS.has(path.basename(path.resolve(directory)));
-  const isAgent = names.includes('agent-config.yaml');
+  const isAgent = AGENT_NAMES.some((name) => names.includes(name));
   const found: ManifestFile[] = [];
   for (const folder of folders.length === 0 ? ['.'] : folders) {
     for (const entry of await listDirectory(path.join(directory, folder), MAX_FILES, signal)) {
@@ -94,10 +99,10 @@ async function readDirectory(directory: string, signal: AbortSignal): Promise<Ma
     return content;
   };
   const files: ManifestFile[] = [];
-  const installConfig = names.includes('install-config.yaml') ? await read('install-config.yaml') : undefined;
+  const isEarly = names.includes('install-config.yaml');
+  const installConfig = isEarly ? parseInstallConfig(await read('install-config.yaml')) : undefined;
   // `create manifests` removes it, and the agent-based installer has a file of its own.
-  if (installConfig !== undefined && folders.length > 0 && !isAgent)
-    files.push({ path: 'install-config.yaml', ignored: 'EarlyDirectory' });
+  if (isEarly && folders.length > 0 && !isAgent) files.push({ path: 'install-config.yaml', ignored: 'EarlyDirectory' });
   for (const { name } of folders.length === 0 ? [] : entries.filter((entry) => entry.isFile())) {
     const isManifest = MANIFEST.test(name) && !INSTALLER_FILE.test(name) && !KUSTOMIZATION.test(name);
     if (isManifest && OBJECT.test((await read(name)).toString()))
@@ -112,6 +117,17 @@ async function readDirectory(directory: string, signal: AbortSignal): Promise<Ma
       files.push({ ...file, content: await read(file.path), ...(isLost && { ignored: 'DuplicateFileName' as const }) });
   }
   return { installer: isAgent ? 'agent' : undefined, hasFolders, files, installConfig };
+}
+
+/** Undefined if the installer does not read it either. */
+function parseInstallConfig(content: Buffer): Json | undefined {
+  try {
+    const { value } = parseYaml(content.toString(), 'install-config.yaml');
+    return isRecord(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof YamlError) return undefined;
+    throw error;
+  }
 }
 
 interface Entry {

@@ -10,6 +10,8 @@ export interface Schema {
   readonly type?: string | readonly string[];
   readonly default?: unknown;
   readonly format?: string;
+  /** Whether the decoder ignores the case of keys, as encoding/json does. */
+  readonly ignoresCase?: boolean;
   /** Whether an object keeps unknown fields. */
   readonly isOpen?: boolean;
   /** The fields that identify an item of a list. Empty if the item itself does. */

@@ -18,8 +18,6 @@ type Json = Readonly<Record<string, unknown>>;
 interface Options {
   /** Whether Go decodes the value, for which a null in a list is like an empty value. */
   readonly isGo?: boolean;
-  /** Whether the decoder ignores the case of keys, as encoding/json does. */
-  readonly ignoresCase?: boolean;
 }
 
 /** A value in an object, as an API server sees it. */
@@ -108,24 +106,24 @@ function createEmpty({ type }: Schema): unknown {
 }
 
 function prepareMapping(value: Json, schema: Schema, path: readonly string[], context: Context): Json {
-  const { properties, additionalProperties, isOpen } = schema;
+  const { properties, additionalProperties, ignoresCase, isOpen } = schema;
   if (properties === undefined && typeof additionalProperties !== 'object') return value;
-  const { isGo, ignoresCase } = context;
+  const { isGo } = context;
   const names = new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]));
   const prepared: Record<string, unknown> = {};
   // Go sorts the keys, and then the last one of a field counts.
-  for (const key of ignoresCase ? Object.keys(value).sort() : Object.keys(value)) {
+  for (const key of ignoresCase ? Object.keys(value).sort().reverse() : Object.keys(value)) {
     const name = (ignoresCase && names.get(key.toLowerCase())) || key;
+    const isLost = Object.hasOwn(prepared, name);
     const property = findProperty(properties, name);
     const known = property ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
-    const itemPath = [...path, name];
     if (known === undefined && isOpen) prepared[name] = value[key];
-    else if (known === undefined) context.unknown.push({ type: 'unknown', path: itemPath, must: '' });
+    else if (known === undefined || isLost) context.unknown.push({ type: 'unknown', path: [...path, key], must: '' });
     else if (value[key] !== null || (!isGo && [known.type].flat().includes('null')))
-      prepared[name] = prepare(value[key], known, itemPath, context);
+      prepared[name] = prepare(value[key], known, [...path, name], context);
     // In a mapping of Go, a null is an empty value. Go parses one as an empty duration.
     else if (known.format === 'go-duration' || (isGo && property === undefined))
-      prepared[name] = prepare(createEmpty(known), known, itemPath, context);
+      prepared[name] = prepare(createEmpty(known), known, [...path, name], context);
   }
   for (const [name, { default: value }] of Object.entries(properties ?? {})) {
     if (value !== undefined && !Object.hasOwn(prepared, name)) prepared[name] = structuredClone(value);

@@ -195,6 +195,16 @@ test('judges the documents of a file by what the installer does with it', async 
   ]);
 });
 
+test('knows the feature set of the install-config', async () => {
+  const files = [{ path: 'a.yaml', content: Buffer.from(toText('MONITORING')) }];
+  const judge = async (featureSet: string) => {
+    const input = { installer: undefined, hasFolders: true, files, installConfig: { featureSet } };
+    const { problems } = await findProblems(input, { release: '4.20', signal });
+    return problems.map(({ code }) => code);
+  };
+  expect([await judge('TechPreviewNoUpgrade'), await judge('')]).toEqual([[], ['KindRelease']]);
+});
+
 test('checks what the ConfigMaps of a hub contain, at their lines', async () => {
   const text = [
     'apiVersion: v1',
@@ -207,6 +217,9 @@ test('checks what the ConfigMaps of a hub contain, at their lines', async () => 
     '    metadata: { name: cluster }',
     '    spec:',
     "      mastersSchedulable: 'true'",
+    '  99-master: |',
+    '    kind: Namespace',
+    '  notes: not a manifest',
     '',
   ].join('\n');
   const cluster = { apiVersion: 'siteconfig.open-cluster-management.io/v1alpha1', kind: 'ClusterInstance' };
@@ -218,7 +231,7 @@ test('checks what the ConfigMaps of a hub contain, at their lines', async () => 
     const { problems } = await findProblems({ ...input, hasFolders }, { signal });
     return problems.map(({ code, file, line }) => `${code} ${file}:${line}`);
   };
-  expect(await judge(false)).toEqual(['InvalidValue 0.yaml/99-worker.yaml:10']);
+  expect(await judge(false)).toEqual(['InvalidValue 0.yaml/99-worker.yaml:10', 'IgnoredFile 0.yaml/99-master:1']);
   expect(await judge(true)).toEqual(['MissingNamespace 0.yaml:1', 'ClientKind 1.yaml:1']);
 });
 

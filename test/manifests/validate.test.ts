@@ -22,7 +22,7 @@ test('drops nulls, adds defaults and reports unknown fields, as an API server do
   expect(find({ name: null, other: 1 })).toEqual(['unknown other']);
   expect(find({ items: [null] })).toEqual(['type items.0 be a mapping']);
   expect(find({ items: [null] }, OBJECT, { isGo: true })).toEqual([]);
-  expect(find({ NAME: 5 }, OBJECT, { ignoresCase: true })).toEqual(['type name be a text']);
+  expect(find({ NAME: 5 }, { ...OBJECT, ignoresCase: true })).toEqual(['type name be a text']);
 });
 
 test('reports wrong types, formats and equal items', () => {
@@ -73,7 +73,7 @@ test('does not apply a rule that calls an unknown function, or one of a CRD to a
 test('says why a data URL does not decode', () => {
   const [version] = KindCatalog.shared().find('internal/ignition/3.4', 'Config');
   const judge = (source: string): string[] => {
-    const options = { isGo: true, ignoresCase: true };
+    const options = { isGo: true };
     return find({ ignition: { version: '3.4.0', config: { merge: [{ source }] } } }, version?.schema, options).map(
       (text) => text.replace(/^.*\((.*)\)$/, '$1'),
     );

@@ -88,11 +88,7 @@ export const OBJECT_RULES = {
   },
   NoNamespace: {
     severity: 'error',
-    find: ({ group, apiVersion, kind, namespace }, { catalog }) => {
-      const versions = catalog.find(apiVersion, kind);
-      const isNamespaced = versions.some((version) => version.isNamespaced);
-      return namespace === '' && (isNamespaced || (versions.length === 0 && NAMESPACED_GROUPS.test(group)));
-    },
+    find: ({ group, namespace, isNamespaced = NAMESPACED_GROUPS.test(group) }) => namespace === '' && isNamespaced,
     message: 'cluster-bootstrap needs the namespace of this kind: the API rejects the object for ever',
     advice: 'add metadata.namespace',
   },
@@ -142,6 +138,13 @@ export const OBJECT_RULES = {
     message: 'OpenShift before 4.15: the bootstrap host rejects it beside an ImageDigestMirrorSet',
     advice: 'write one of the kinds',
   },
+  PolicyScope: {
+    kinds: [`${CONFIG_GROUP} ClusterImagePolicy`, `${CONFIG_GROUP} ImagePolicy`],
+    severity: 'error',
+    find: findUnusableScopes,
+    message: (detail) => `the Image of the cluster does not allow the scope ${detail}: the bootstrap host fails`,
+    advice: 'correct the scope, or registrySources of the Image',
+  },
   ConflictingMirrors: {
     kinds: SOURCE_POLICIES,
     severity: 'error',
@@ -152,8 +155,8 @@ export const OBJECT_RULES = {
 } satisfies Readonly<Record<string, ObjectRule>>;
 
 /** Whether neither a release nor the manifests have the kind. */
-function isUndefined({ apiVersion, kind, group }: ManifestObject, { catalog, definedGroups }: ManifestSet): boolean {
-  return catalog.find(apiVersion, kind).length === 0 && !definedGroups.has(group);
+function isUndefined({ isNamespaced, group }: ManifestObject, { definedGroups }: ManifestSet): boolean {
+  return isNamespaced === undefined && !definedGroups.has(group);
 }
 
 /** The kind that was probably meant, or an empty text. Undefined if an operator can bring the kind. */
@@ -192,14 +195,9 @@ function findPlaceholders({ type, value, document }: ManifestObject): Findings {
   return found;
 }
 
-function findMissingNamespace(
-  { namespace, apiVersion, kind }: ManifestObject,
-  { byId, catalog }: ManifestSet,
-): Findings {
-  const versions = catalog.find(apiVersion, kind);
+function findMissingNamespace({ namespace, isNamespaced }: ManifestObject, { byId }: ManifestSet): Findings {
   // cluster-bootstrap ignores the namespace of a kind without one.
-  const isIgnored = versions.length > 0 && !versions.some(({ isNamespaced }) => isNamespaced);
-  const exists = namespace === '' || isIgnored || NAMESPACES.test(namespace);
+  const exists = namespace === '' || isNamespaced === false || NAMESPACES.test(namespace);
   return !exists && !byId.has(`v1/Namespace//${namespace}`) && namespace;
 }
 
@@ -218,6 +216,27 @@ function findConflictingMirrors({ spec, document }: ManifestObject, set: Manifes
     const isConflicting = all.some((other) => other['source'] === source && getPolicy(other) !== getPolicy(mirror));
     return isConflicting ? [{ detail: String(source), line: document.findLine(mirror, 'source') }] : [];
   });
+}
+
+/** Scopes that no allowed registry contains, or that a blocked one contains (pkg/controller/container-runtime-config). */
+function findUnusableScopes({ spec: { scopes }, document }: ManifestObject, { byId }: ManifestSet): Findings {
+  const image = byId.get(`${CONFIG_GROUP}/v1/Image//cluster`);
+  const [allowed = [], blocked = []] = ['allowedRegistries', 'blockedRegistries'].map((name) => {
+    const registries = getValue(image?.spec, ['registrySources', name]);
+    return Array.isArray(registries) ? registries.map(String) : [];
+  });
+  if (!Array.isArray(scopes)) return undefined;
+  return scopes.map(String).flatMap((scope, index) => {
+    const isInside = (registry: string): boolean => isScopeInside(scope, registry);
+    const isUsable = (allowed.length === 0 || allowed.some(isInside)) && !blocked.some(isInside);
+    return isUsable ? [] : [{ detail: scope, line: document.findLine(scopes, index) }];
+  });
+}
+
+function isScopeInside(scope: string, registry: string): boolean {
+  const [host = ''] = scope.split(/[:/]/, 1);
+  if (registry.startsWith('*.') && host.endsWith(registry.slice(1))) return true;
+  return scope === registry || scope.startsWith(`${registry}/`);
 }
 
 function getPolicy({ mirrorSourcePolicy: policy }: Json): unknown {
