@@ -6,7 +6,7 @@ import type { Schema } from './schemas.ts';
 
 type Expression = ReturnType<Environment['parse']>;
 
-/** Values of the functions below. Go finds no path in a URL without one. */
+/** Go finds no path in a URL without one. */
 class ParsedUrl extends URL {
   readonly path: string;
 
@@ -15,7 +15,6 @@ class ParsedUrl extends URL {
     this.path = /^\w+:\/\/[^/]*$/.test(text) ? '' : this.pathname;
   }
 }
-class Quantity extends Number {}
 
 const ENVIRONMENT = createEnvironment();
 const expressions = new Map<string, Expression>();
@@ -77,7 +76,7 @@ function createEnvironment(): Environment {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
   });
-  for (const type of [ParsedUrl, Quantity]) environment.registerType(type.name, type);
+  environment.registerType('ParsedUrl', ParsedUrl);
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
   add('isJson(string): bool', isJson);
@@ -93,11 +92,9 @@ function createEnvironment(): Environment {
   add('isIP(string): bool', (text: string) => isIP(text) > 0);
   add('isCIDR(string): bool', isCidr);
   add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
-  add('quantity(dyn): Quantity', (value: unknown) => new Quantity(parseQuantity(String(value))));
-  add('Quantity.isGreaterThan(Quantity): bool', (one: Quantity, other: Quantity) => Number(one) > Number(other));
-  add('Quantity.compareTo(Quantity): int', (one: Quantity, other: Quantity) =>
-    BigInt(Math.sign(Number(one) - Number(other))),
-  );
+  add('quantity(dyn): double', (value: unknown) => parseQuantity(String(value)) ?? Number.NaN);
+  add('double.isGreaterThan(double): bool', (one: number, other: number) => one > other);
+  add('double.compareTo(double): int', (one: number, other: number) => BigInt(Math.sign(one - other)));
   add('string.find(string): string', (text: string, pattern: string) => new RegExp(pattern).exec(text)?.[0] ?? '');
   add('string.findAll(string): list', (text: string, pattern: string) => text.match(new RegExp(pattern, 'g')) ?? []);
   add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>

@@ -8,12 +8,12 @@ import {
   RENDER_INPUTS,
   UNLISTED_GROUPS,
 } from '../kinds.ts';
-import type { Json, ManifestObject, ManifestSet } from '../manifest-set.ts';
+import { compareReleases, type Json, type ManifestObject, type ManifestSet } from '../manifest-set.ts';
 import { findNearestKind } from '../nearest-kind.ts';
 import { changesRenders, formatMiB, isEqualInput } from '../render-inputs.ts';
 import { isRecord } from '../../rendered-config/rendered-config.ts';
 import { getValue } from '../validate.ts';
-import { beforeRelease, type Finding, type Findings, formatRange, type ObjectRule } from './rule.ts';
+import { type Finding, type Findings, formatRange, type ObjectRule } from './rule.ts';
 
 /** What templates and shells replace. */
 const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
@@ -133,7 +133,10 @@ export const OBJECT_RULES = {
   },
   MirrorRelease: {
     kinds: ['operator.openshift.io ImageContentSourcePolicy'],
-    severity: beforeRelease('4.15'),
+    severity: (_object, { release, schemaReleases: [oldest = ''] }) => {
+      if (compareReleases(oldest, '4.15') >= 0) return undefined;
+      return release === undefined ? 'warning' : 'error';
+    },
     find: (_object, set) => MIRROR_SETS.some((type) => set.listOfType(type).length > 0),
     message: 'OpenShift before 4.15: the bootstrap host rejects it beside an ImageDigestMirrorSet',
     advice: 'write one of the kinds',

@@ -1,4 +1,4 @@
-import { compareReleases, type Manifest, type ManifestObject, type ManifestSet } from '../manifest-set.ts';
+import type { Manifest, ManifestObject, ManifestSet } from '../manifest-set.ts';
 
 export type Severity = 'error' | 'warning';
 
@@ -49,14 +49,6 @@ export function formatRange(releases: readonly string[]): string {
   const [first = ''] = releases;
   const last = releases.at(-1) ?? first;
   return first === last ? first : `${first} to ${last}`;
-}
-
-/** An error in the releases before one. A warning if the release is unknown and the oldest known one is before it. */
-export function beforeRelease(end: string): (object: unknown, set: ManifestSet) => Severity | undefined {
-  return (_object, { release, catalog }) => {
-    if (compareReleases(release ?? catalog.releases[0] ?? '', end) >= 0) return undefined;
-    return release === undefined ? 'warning' : 'error';
-  };
 }
 
 /** Only in a MachineConfig that a pool selects is it an error: the operator reads the contents of no other one. */
