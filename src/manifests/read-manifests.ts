@@ -5,7 +5,6 @@ import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile, readStream } from '../files/read-file.ts';
 import { parseYaml, YamlError } from '../files/yaml-document.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
-import type { Json } from './manifest-set.ts';
 
 /**
  * Who reads the manifests: the agent-based installer, a hub or the Assisted installer from ConfigMaps, or whoever gets
@@ -39,7 +38,7 @@ export interface ManifestInput {
   /** Sorted by name. */
   readonly files: readonly ManifestFile[];
   /** The install-config, which an installer removes later. */
-  readonly installConfig: Json | undefined;
+  readonly installConfig: Readonly<Record<string, unknown>> | undefined;
 }
 
 const MAX_FILES = 5_000;
@@ -120,7 +119,7 @@ async function readDirectory(directory: string, signal: AbortSignal): Promise<Ma
 }
 
 /** Undefined if the installer does not read it either. */
-function parseInstallConfig(content: Buffer): Json | undefined {
+function parseInstallConfig(content: Buffer): ManifestInput['installConfig'] {
   try {
     const { value } = parseYaml(content.toString(), 'install-config.yaml');
     return isRecord(value) ? value : undefined;

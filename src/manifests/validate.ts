@@ -112,7 +112,7 @@ function prepareMapping(value: Json, schema: Schema, path: readonly string[], co
   const names = new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]));
   const prepared: Record<string, unknown> = {};
   // Go sorts the keys, and then the last one of a field counts.
-  for (const key of ignoresCase ? Object.keys(value).sort().reverse() : Object.keys(value)) {
+  for (const key of ignoresCase ? Object.keys(value).sort().toReversed() : Object.keys(value)) {
     const name = (ignoresCase && names.get(key.toLowerCase())) || key;
     const isLost = Object.hasOwn(prepared, name);
     const property = findProperty(properties, name);

@@ -221,7 +221,7 @@ function findConflictingMirrors({ spec, document }: ManifestObject, set: Manifes
   });
 }
 
-/** Scopes that no allowed registry contains, or that a blocked one contains (pkg/controller/container-runtime-config). */
+/** Of the machine-config-operator, pkg/controller/container-runtime-config/helpers.go. */
 function findUnusableScopes({ spec: { scopes }, document }: ManifestObject, { byId }: ManifestSet): Findings {
   const image = byId.get(`${CONFIG_GROUP}/v1/Image//cluster`);
   const [allowed = [], blocked = []] = ['allowedRegistries', 'blockedRegistries'].map((name) => {
