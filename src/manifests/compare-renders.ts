@@ -38,7 +38,7 @@ interface RenderedFile {
   readonly file: string;
   readonly content: Buffer | string;
 }
-type Files = ReadonlyMap<string, RenderedFile>;
+type Files = Iterable<readonly [name: string, file: RenderedFile]>;
 
 const MAX_PARTS = 3;
 const MAX_FAULTS = 10;
@@ -65,20 +65,16 @@ export async function compareRenders(set: ManifestSet, render: RenderFiles): Pro
   return { renders, problems: renders.flatMap(createDifference) };
 }
 
-async function renderAll(
-  files: Files | readonly (readonly [string, RenderedFile])[],
-  render: RenderFiles,
-): Promise<Render> {
+async function renderAll(files: Files, render: RenderFiles): Promise<Render> {
   return await render(new Map(Array.from(files, ([name, { content }]) => [name, content])));
 }
 
 /** cluster-bootstrap reads another value than the bootstrap host from some files. */
 function toFiles(objects: readonly ManifestObject[], { splitsFiles }: ManifestSet): Files {
-  const entries = objects.map(({ manifest, value }, index): [string, RenderedFile] => {
+  return objects.map(({ manifest, value }, index) => {
     const created = splitsFiles === true ? value : manifest.inCluster.value;
     return [`${manifest.fileName}.${index}.json`, { file: manifest.file, content: canonicalize(created) }];
   });
-  return new Map(entries);
 }
 
 /** What the directory says about the cluster. */

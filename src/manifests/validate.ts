@@ -29,7 +29,7 @@ interface Part {
 
 interface Context extends Options {
   readonly unknown: ValueProblem[];
-  /** Each part after those that it contains. */
+  /** What has rules, each part after those that it contains. */
   readonly parts: Part[];
 }
 
@@ -97,7 +97,7 @@ function prepare(value: unknown, schema: Schema, path: readonly string[], contex
     const list = context.isGo ? value.map((item: unknown) => item ?? createEmpty(items)) : value;
     prepared = list.map((item: unknown, index) => prepare(item, items, [...path, String(index)], context));
   } else if (isRecord(value)) prepared = prepareMapping(value, schema, path, context);
-  context.parts.push({ value: prepared, schema, path });
+  if (schema.cel ?? schema.listKeys) context.parts.push({ value: prepared, schema, path });
   return prepared;
 }
 
