@@ -20,8 +20,8 @@ export interface YamlDocument {
   readonly duplicates: readonly { readonly key: string; readonly line: number }[];
   /** Whether another document or other text follows. */
   readonly hasMore: boolean;
-  /** The line of a key or an item, by the object or the array in the value. */
-  readonly findLine: (collection: object, key: string | number) => number | undefined;
+  /** The line of a key or an item, by the object or the array in the value. The first one if it is unknown. */
+  readonly findLine: (collection: object, key: string | number) => number;
 }
 
 /** A text that Go does not read as YAML. */
@@ -52,18 +52,26 @@ const RESOLVED_TAG = /:(?:bool|int|float|null)$/;
  * Parses the first document as github.com/ghodss/yaml over gopkg.in/yaml.v2 does. The library reads YAML. This module
  * adds the rules of Go that matter for manifests (docs/internals/decisions/0012-check-manifests.md).
  * @param source for messages
+ * @param firstLine of the text, in lines of the source
  * @throws YamlError if Go does not accept the text, FileError if there are too many nodes
  */
-export function parseYaml(text: string, source: string, budget = createNodeBudget(MAX_NODES)): YamlDocument {
+export function parseYaml(
+  text: string,
+  source: string,
+  budget = createNodeBudget(MAX_NODES),
+  firstLine = 1,
+): YamlDocument {
   const position = text.search(CONTROL_CHARACTER);
-  if (position >= 0) throw new YamlError('a control character', text.slice(0, position).split('\n').length);
-  return new YamlReader(text.replace(/^\uFEFF/, '').replaceAll(LINE_BREAK, '\n'), source, budget).read();
+  if (position >= 0)
+    throw new YamlError('a control character', firstLine + text.slice(0, position).split('\n').length - 1);
+  return new YamlReader(text.replace(/^\uFEFF/, '').replaceAll(LINE_BREAK, '\n'), source, budget, firstLine).read();
 }
 
 class YamlReader {
   readonly #body: string;
   readonly #source: string;
   readonly #budget: NodeBudget;
+  readonly #firstLine: number;
   readonly #lines = new LineCounter();
   readonly #duplicates: { key: string; line: number }[] = [];
   /** With their sizes. Undefined for a node that is not complete, in which an alias must not stand for it. */
@@ -73,10 +81,11 @@ class YamlReader {
   readonly #ranges: (readonly [start: number, end: number])[] = [];
   #size = 0;
 
-  constructor(body: string, source: string, budget: NodeBudget) {
+  constructor(body: string, source: string, budget: NodeBudget, firstLine: number) {
     this.#body = body;
     this.#source = source;
     this.#budget = budget;
+    this.#firstLine = firstLine;
     this.#lines.addNewLine(0);
   }
 
@@ -86,10 +95,8 @@ class YamlReader {
     const end = document?.range[1] ?? this.#body.length;
     const hasMore = !ONLY_COMMENTS.test(this.#body.slice(end));
     this.#checkTabs(hasMore ? end : this.#body.length);
-    const findLine: YamlDocument['findLine'] = (collection, key) => {
-      const position = this.#positions.get(collection)?.get(String(key));
-      return position === undefined ? undefined : this.#findLine(position);
-    };
+    const findLine: YamlDocument['findLine'] = (collection, key) =>
+      this.#findLine(this.#positions.get(collection)?.get(String(key)) ?? 0);
     return { value, hasMore, duplicates: this.#duplicates, findLine };
   }
 
@@ -129,13 +136,13 @@ class YamlReader {
   }
 
   #findLine(position: number): number {
-    return this.#lines.linePos(position).line;
+    return this.#lines.linePos(position).line + this.#firstLine - 1;
   }
 
   #fail(problem: string, position: number): never {
-    const line = this.#findLine(position);
+    const { line } = this.#lines.linePos(position);
     const isTemplate = this.#body.split('\n', line).at(-1)?.includes('{{') ?? false;
-    throw new YamlError(isTemplate ? 'a template, not YAML' : problem, line);
+    throw new YamlError(isTemplate ? 'a template, not YAML' : problem, this.#findLine(position));
   }
 
   #convert(node: ParsedNode | null): unknown {

@@ -99,13 +99,10 @@ function isCollection(value: unknown): value is Readonly<Record<string, unknown>
 
 function readYaml(body: string, text: string, line: number, source: string, budget: NodeBudget): StreamDocument {
   try {
-    const { value, ...yaml } = parseYaml(body, source, budget);
-    const duplicates = yaml.duplicates.map((each) => ({ ...each, line: each.line + line - 1 }));
-    const findLine: StreamDocument['findLine'] = (collection, key) => (yaml.findLine(collection, key) ?? 1) + line - 1;
-    return { line, text, value, duplicates, findLine };
+    return { ...parseYaml(body, source, budget, line), line, text };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    return createUnreadable(text, line, new YamlError(error.message, line + error.line - 1));
+    return createUnreadable(text, line, error);
   }
 }
 

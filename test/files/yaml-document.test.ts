@@ -36,7 +36,7 @@ test.each(fails)('fails in line %i: %j', (line, texts) => {
 test('knows the lines of keys and items, the keys that it has twice, and whether more follows', () => {
   const { value, findLine, duplicates, hasMore } = parse('# a\nb: 1\nc:\n- d\n\n- {e: 2,\n   f: 3}\nb: 4\n---\n');
   const root = value as { c: readonly [unknown, object] };
-  expect(['b', 'c', 'x'].map((key) => findLine(root, key))).toEqual([8, 3, undefined]);
+  expect(['b', 'c', 'x'].map((key) => findLine(root, key))).toEqual([8, 3, 1]);
   expect([findLine(root.c, 1), findLine(root.c[1], 'f')]).toEqual([6, 7]);
   expect(duplicates).toEqual([{ key: 'b', line: 8 }]);
   expect([hasMore, parse('a: 1\n...\n').hasMore]).toEqual([true, false]);
