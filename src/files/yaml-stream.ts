@@ -34,29 +34,29 @@ const BEFORE_SEPARATOR = /(?<=^|\n)(?=---)/;
 const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
 
 /**
- * @param before how many lines of the file precede the content
+ * @param firstLine of the content, in lines of the file
  * @throws FileError if there are too many documents or values
  */
-export function parseStream(content: Buffer, source: string, budget: NodeBudget, before = 0): YamlStream {
+export function parseStream(content: Buffer, source: string, budget: NodeBudget, firstLine = 1): YamlStream {
   const text = content.toString();
   // Go also reads UTF-16, but the tools that write manifests write UTF-8.
   if (!isUtf8(content)) {
-    const unreadable = createUnreadable(text, before + 1, new YamlError('not UTF-8', before + 1));
+    const unreadable = createUnreadable(text, firstLine, new YamlError('not UTF-8', firstLine));
     return { documents: [unreadable], inCluster: unreadable, isJson: false };
   }
-  const inCluster = readYaml(text, text, before + 1, source, budget);
+  const inCluster = readYaml(text, text, firstLine, source, budget);
   if (JSON_START.test(text)) {
     const value = parseJson(text);
     // YAML knows the lines of its fields.
     const isSame = isDeepStrictEqual(value, inCluster.value);
-    const json = isSame ? inCluster : { line: before + 1, text, value, findLine: () => before + 1 };
+    const json = isSame ? inCluster : { line: firstLine, text, value, findLine: () => firstLine };
     // Go also reads several objects one after another, but the tools that write manifests write one.
-    const error = value === undefined ? { error: new YamlError('not one object of JSON', before + 1) } : {};
+    const error = value === undefined ? { error: new YamlError('not one object of JSON', firstLine) } : {};
     return { documents: [{ ...json, duplicates: [], ...error }], inCluster, isJson: true };
   }
   const texts = text.split(BEFORE_SEPARATOR, MAX_DOCUMENTS + 1);
   if (texts.length > MAX_DOCUMENTS) throw new FileError(`${source} has more than ${MAX_DOCUMENTS} documents`);
-  let line = before + 1;
+  let line = firstLine;
   let isEmpty = true;
   const documents = texts.map((document): StreamDocument => {
     const start = line;

@@ -89,7 +89,7 @@ export class ManifestSet {
   add({ path, content, line = 0 }: ManifestFile & { readonly content: Buffer }): void {
     const file = formatPath(path);
     const objects: ManifestObject[] = [];
-    const stream = parseStream(content, file, this.#budget, line);
+    const stream = parseStream(content, file, this.#budget, line + 1);
     const manifest = { ...stream, file, fileName: path.slice(path.lastIndexOf('/') + 1), content, objects };
     for (const document of stream.documents) {
       if (document.value !== null && document.value !== undefined) objects.push(this.#describe(manifest, document));
