@@ -8,7 +8,7 @@ import { compareRenders, listClusterInputs } from './compare-renders.ts';
 import { findProblems } from './find-problems.ts';
 import { formatManifestsReport } from './format-report.ts';
 import type { ManifestsReport } from './manifests-report.ts';
-import { createEmptyError, type ManifestInput, readManifests } from './read-manifests.ts';
+import { createEmptyError, readManifests } from './read-manifests.ts';
 import { splitManifests } from './split-manifests.ts';
 
 export interface ManifestsFlags {
@@ -58,7 +58,7 @@ export async function checkManifests(source: string, options: ManifestsOptions):
   // An error can be the reason why there are no objects, and explains it better.
   if (found.set.all.length === 0 && found.problems.every(({ severity }) => severity === 'warning'))
     throw createEmptyError(directory);
-  const rendered = await renderManifests(found.set, input, options);
+  const rendered = await renderManifests(found.set, options);
   const problems = [...rendered.problems, ...found.problems];
   const report = {
     directory,
@@ -80,7 +80,6 @@ export async function checkManifests(source: string, options: ManifestsOptions):
 /** Never rejects because of the operator: its failure must not hide the other problems. */
 async function renderManifests(
   set: Awaited<ReturnType<typeof findProblems>>['set'],
-  { installConfig }: ManifestInput,
   { operator, releaseImage, authfile, signal, onProgress }: ManifestsOptions,
 ): Promise<RenderResult> {
   const nothing = { renders: null, problems: [], hasRealNames: false };
@@ -90,7 +89,7 @@ async function renderManifests(
     const image = operator ?? (await findOperatorImage(releaseImage ?? '', authfile, signal));
     const renderer = await findRenderer(image, authfile, signal);
     onProgress('rendering what the bootstrap host and what the cluster get');
-    const inputs = listClusterInputs(set, installConfig);
+    const inputs = listClusterInputs(set);
     const result = await compareRenders(set, createRender(renderer, inputs, signal));
     return { ...result, hasRealNames: hasRealNames(inputs) };
   } catch (error) {

@@ -78,7 +78,7 @@ function toFiles(objects: readonly ManifestObject[], { splitsFiles }: ManifestSe
 }
 
 /** What the directory says about the cluster. */
-export function listClusterInputs({ all }: ManifestSet, installConfig: ClusterInputs['installConfig']): ClusterInputs {
+export function listClusterInputs({ all, installConfig }: ManifestSet): ClusterInputs {
   const objects = all.filter(({ type }) => /^(?:|\w+\.openshift\.io) /.test(type));
   return { objects: new Map(objects.map(({ kind, name, value }) => [`${kind} ${name}`, value])), installConfig };
 }
