@@ -44,6 +44,8 @@ export const RENDER_INPUTS: ReadonlySet<string> = new Set([
  */
 export const INSTALLER_FILES: Readonly<Record<string, string>> = {
   'config.openshift.io DNS': 'manifests/cluster-dns-02-config.yml',
+  // It reads other files with one, too, but the installer always writes this one (pkg/asset/manifests/featuregate.go).
+  'config.openshift.io FeatureGate': 'openshift/99_feature-gate.yaml',
   'config.openshift.io Infrastructure': 'manifests/cluster-infrastructure-02-config.yml',
   'config.openshift.io Network': 'manifests/cluster-network-02-config.yml',
   'config.openshift.io Proxy': 'manifests/cluster-proxy-01-config.yaml',
