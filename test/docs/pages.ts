@@ -24,3 +24,26 @@ export function readTableRows(page: string): string[][] {
   const rows = findAll(readFile(page), /^\| (.*) \|$/gm);
   return rows.map((row) => row.split('|').map((cell) => cell.trim()));
 }
+
+/** A panel of OpenShift's console. */
+export type Panel = Readonly<Record<'title' | 'type' | 'datasource', string>> & {
+  readonly format?: string;
+  readonly yaxes?: readonly { readonly format: string }[];
+  readonly valueMaps?: readonly Readonly<Record<'value' | 'text', string>>[];
+  readonly targets: readonly { readonly expr: string }[];
+};
+
+/** The dashboard. Kustomize generates its object from the file. */
+export interface Dashboard {
+  readonly rows: readonly { readonly panels: readonly Panel[] }[];
+}
+
+export const DASHBOARD = 'manifests/overlays/dashboard/machineconfig-guard.json';
+
+export function readDashboard(): Dashboard {
+  return JSON.parse(readFile(DASHBOARD)) as Dashboard;
+}
+
+export function listPanels({ rows } = readDashboard()): readonly Panel[] {
+  return rows.flatMap(({ panels }) => panels);
+}

@@ -1,26 +1,28 @@
 import { parse } from 'yaml';
 import { buildInstallation } from '../../src/install/installation.ts';
 import { buildPolicy } from '../../src/install/policy.ts';
-import { readFile } from '../docs/pages.ts';
+import { DASHBOARD, readDashboard, readFile } from '../docs/pages.ts';
 import { formatFolded } from '../support/fold-yaml.ts';
-import { DASHBOARD, RENDER_OPTIONS, type RenderedObject, type RenderedSet } from './rendered-sets.ts';
+import { COMMON_LABEL } from './mutation/mutants.ts';
+import { listInstructions } from './relations/relation.ts';
+import { RENDER_OPTIONS, type RenderedSet } from './rendered-sets.ts';
 
 /** Of an object, or by the path of a field such as `spec.replicas`. */
 type Fields = Readonly<Record<string, unknown>>;
 
-const EVERY_OBJECT = 'every object';
 const REMOVED = '(removed)';
 
 /**
  * All sets, the dashboard and the Containerfile, as the text of the golden file. Each object appears whole once, and
- * then with its differences. Comments do not appear, and of a key or a certificate only what it is.
+ * then with its differences. Comments do not appear, nor the labels that every object has (relations/objects.ts), and
+ * of a key or a certificate only what it is.
  */
 export function formatRendered(sets: readonly RenderedSet[]): string {
   const shown = new Map<string, Fields>();
   const content: Record<string, unknown> = {};
   for (const set of sets) content[set.name] = describeSet(set, sets, shown);
   content['render --policy --tls=service-ca'] = listPolicyItems();
-  content[DASHBOARD] = JSON.parse(readFile(DASHBOARD)) as unknown;
+  content[DASHBOARD] = readDashboard();
   const generator = DASHBOARD.replace(/[^/]+$/, 'kustomization.yaml');
   content[generator] = parse(readFile(generator)) as unknown;
   content['Containerfile'] = listInstructions();
@@ -31,25 +33,17 @@ export function formatRendered(sets: readonly RenderedSet[]): string {
 function describeSet(set: RenderedSet, sets: readonly RenderedSet[], shown: Map<string, Fields>): Fields {
   const basis = sets.find(({ name }) => name === set.basis);
   const before = basis === undefined ? new Map<string, Fields>() : toFieldsByKey(basis);
-  const changed: Record<string, Fields> = {};
-  const known: Record<string, Fields> = {};
-  const whole: Record<string, Fields> = {};
+  const described: Record<string, unknown> = {};
   for (const [key, fields] of toFieldsByKey(set)) {
     const [own, other] = [before.get(key), shown.get(key)];
-    if (own !== undefined) changed[key] = compare(own, fields);
-    else if (other !== undefined) known[key] = { ...compare(other, fields), added: true };
-    else whole[key] = fields;
+    const changes = own && compare(own, fields);
+    if (changes === undefined) described[key] = other ? { ...compare(other, fields), added: true } : fields;
+    else if (Object.keys(changes).length > 0) described[key] = changes;
     before.delete(key);
     if (!shown.has(key)) shown.set(key, fields);
   }
-  const removed = Object.fromEntries([...before.keys()].map((key) => [key, REMOVED]));
-  return {
-    ...(basis !== undefined && { 'differs from': basis.name }),
-    ...factorOut(changed),
-    ...known,
-    ...factorOutLabels(whole),
-    ...removed,
-  };
+  for (const key of before.keys()) described[key] = REMOVED;
+  return { ...(basis !== undefined && { 'differs from': basis.name }), ...described };
 }
 
 /** The objects by kind and name. The name of their file counts as a field. */
@@ -57,10 +51,12 @@ function toFieldsByKey({ objects, files }: RenderedSet): Map<string, Fields> {
   return new Map(
     objects.map((object, index) => {
       const { apiVersion, kind, metadata, ...rest } = object;
-      const { name, namespace, ...otherMetadata } = metadata;
+      const { name, namespace, labels = {}, ...otherMetadata } = metadata;
       const key = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
       const file = files[index];
-      const fields = { ...(file && { file }), apiVersion, metadata: otherMetadata, ...rest };
+      const own = Object.entries(labels).filter(([label]) => !COMMON_LABEL.test(label));
+      const ownLabels = own.length > 0 && { labels: Object.fromEntries(own) };
+      const fields = { ...(file && { file }), apiVersion, metadata: { ...otherMetadata, ...ownLabels }, ...rest };
       return [key, replacePem(fields) as Fields];
     }),
   );
@@ -97,36 +93,6 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
-/** Moves the changes that all objects share to one place. */
-function factorOut(changed: Readonly<Record<string, Fields>>): Fields {
-  const all = Object.values(changed);
-  const [first = {}] = all.length > 1 ? all : [];
-  const common = Object.entries(first).filter(([path, value]) => all.every((fields) => fields[path] === value));
-  const own = Object.entries(changed).map(([key, fields]) => {
-    return [
-      key,
-      Object.fromEntries(Object.entries(fields).filter(([path]) => !common.some(([name]) => name === path))),
-    ];
-  });
-  const rest = own.filter(([, fields]) => Object.keys(fields as Fields).length > 0);
-  return { ...(common.length > 0 && { [EVERY_OBJECT]: Object.fromEntries(common) }), ...Object.fromEntries(rest) };
-}
-
-/** Moves the labels that all objects share to one place. */
-function factorOutLabels(whole: Readonly<Record<string, Fields>>): Fields {
-  const all = Object.values(whole).map(({ metadata }) => (metadata as RenderedObject['metadata']).labels ?? {});
-  const [first = {}] = all.length > 1 ? all : [];
-  const common = Object.entries(first).filter(([label, value]) => all.every((labels) => labels[label] === value));
-  if (common.length === 0) return whole;
-  const own = Object.entries(whole).map(([key, { metadata, ...fields }]) => {
-    const { labels = {}, ...rest } = metadata as RenderedObject['metadata'];
-    const others = Object.entries(labels).filter(([label]) => !common.some(([name]) => name === label));
-    const ownLabels = others.length > 0 && { labels: Object.fromEntries(others) };
-    return [key, { ...fields, metadata: { ...rest, ...ownLabels } }];
-  });
-  return { 'labels of all below': Object.fromEntries(common), ...Object.fromEntries(own) };
-}
-
 /** The items of the template. An object that `render` writes, too, is only named. */
 function listPolicyItems(): readonly string[] {
   const options = { ...RENDER_OPTIONS, authority: undefined };
@@ -143,13 +109,4 @@ function listPolicyItems(): readonly string[] {
     .replaceAll(/objectDefinition:\n +\(/g, 'objectDefinition: (')
     .trimEnd()
     .split('\n');
-}
-
-/** The instructions of the Containerfile, each in one line. */
-function listInstructions(): readonly string[] {
-  const text = readFile('Containerfile').replaceAll(/^#.*\n/gm, '');
-  return text
-    .replaceAll(/ *\\\n */g, ' ')
-    .split('\n')
-    .filter(Boolean);
 }

@@ -5,7 +5,7 @@ import { buildInstallation, type InstallationOptions } from '../../src/install/i
 import { buildManifests } from '../../src/install/kustomization.ts';
 import { parseOpenShiftVersion } from '../../src/install/kubernetes-version.ts';
 import { isGuardProfile, PROFILES } from '../../src/install/profiles.ts';
-import { findAll, listFiles } from '../docs/pages.ts';
+import { DASHBOARD, findAll, listFiles } from '../docs/pages.ts';
 
 /** An object that an installation creates, as it was parsed. */
 export interface RenderedObject {
@@ -79,8 +79,6 @@ const BASIS_BY_OVERLAY: Readonly<Record<string, string>> = {
   'monitoring-rendered': MONITORING,
 };
 
-/** Kustomize generates the object of the dashboard from a file, which the golden file shows. */
-export const DASHBOARD = 'manifests/overlays/dashboard/machineconfig-guard.json';
 const OVERLAYS = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm)
   .filter((name) => !DASHBOARD.includes(`/${name}/`))
   // The basis of others.

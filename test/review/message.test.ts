@@ -91,10 +91,3 @@ test('the verdicts without a config', () => {
   const problem = `MCG_BAD_REVIEW: the body is not JSON. ${toHelp('MCG_BAD_REVIEW')}`;
   expect(denyBadReview('the body is\nnot JSON')).toEqual({ ...denied, message: problem, denialStatus });
 });
-
-test('warns with the reason of an override, shortened to one line', () => {
-  const [warning] = decideSituation({ allowDeletion: `first\nsecond\u202e${'x'.repeat(500)}` }).warnings;
-  expect(warning).toMatch(/^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+\.\.\.$/);
-  // The longest warning that Kubernetes recommends.
-  expect(warning).toHaveLength(120);
-});

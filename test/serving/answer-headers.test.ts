@@ -20,6 +20,7 @@ test.each([
   ['a probe that fails', health, 'get', '/readyz', {}, 503, { 'cache-control': 'no-store' }],
   ['another method', health, 'post', '/healthz', {}, 405, { allow: 'GET' }],
   ['another path', health, 'get', '/healthz/', {}, 404, {}],
+  ['another case', health, 'get', '/Healthz', {}, 404, {}],
   ['a scrape', metrics, 'get', '/metrics', { authorization: 'Bearer good' }, 200, {}],
   ['a scrape without a token', metrics, 'get', '/metrics', {}, 401, { 'www-authenticate': 'Bearer' }],
   ['too many tokens', metrics, 'get', '/metrics', { authorization: 'Bearer new' }, 429, { 'retry-after': '1' }],

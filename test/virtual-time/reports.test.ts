@@ -34,19 +34,6 @@ test('each answer is in the log, the metrics, the Events and the status', async 
   });
 });
 
-test('the retries of a client cause one Event in six minutes, and many clients cause 25 of a config', async () => {
-  const { world, clock, replica } = await startWorld();
-  for (let retry = 0; retry < 12; retry += 1) await replica.review(USED, { user: 'gc' });
-  expect(world.listEvents('DeletionDenied')).toHaveLength(1);
-  for (let client = 0; client < 40; client += 1) await replica.review(USED, { user: `client-${client}` });
-  await clock.settle();
-  expect(world.listEvents('DeletionDenied')).toHaveLength(25);
-  expect(replica.messages()).toContain('too many Events; dropping new ones');
-  clock.skip(6 * 60_000);
-  await replica.review(UNUSED, { user: 'gc', uid: 'another' });
-  expect(world.listEvents('DeletionDenied')).toHaveLength(25);
-});
-
 test('a flood of forged reviews causes no list, Event or status, and few lines', async () => {
   const { world, clock, replica } = await startWorld();
   const [requests, lines] = [world.faults.requests.length, replica.lines.length];

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { PassThrough, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
@@ -8,7 +7,7 @@ import type { GuardStatus } from '../../src/status/guard-status.ts';
 import type { LastDenial } from '../../src/status/status-writer.ts';
 import { parseResourcePath } from '../support/in-memory-cluster/kinds.ts';
 import { type Fault, Faults } from '../support/faults.ts';
-import { handleRequest } from '../support/in-memory-cluster/handle-request.ts';
+import { sendAnswer } from '../support/in-memory-cluster/api-server.ts';
 import { InMemoryCluster, type KubeObject } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { buildNode, buildPool } from '../support/operator-objects.ts';
 import { createRandom, START, VirtualClock } from './clock.ts';
@@ -208,15 +207,8 @@ export class VirtualWorld {
       this.writes.push({ by, method, path, body, atSeconds: this.clock.seconds });
     }
     if (this.faults.apply(request, response)) return;
-    const answer = await handleRequest(this.cluster, { method, path, accept: headers.accept, body });
-    const isText = typeof answer.body === 'string';
-    response.writeHead(answer.status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
-    if (!(answer.body instanceof PassThrough)) {
-      response.end(isText ? answer.body : JSON.stringify(answer.body));
-      return;
-    }
-    response.flushHeaders();
-    pipeline(answer.body, response, () => {});
+    await sendAnswer(this.cluster, { method, path, accept: headers.accept, body }, response);
+    if (response.writableEnded) return;
     const seconds = Number(new URL(path, 'https://api').searchParams.get('timeoutSeconds'));
     const timer = setTimeout(() => response.end(), seconds * 1_000);
     response.once('close', () => clearTimeout(timer));

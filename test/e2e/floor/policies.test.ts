@@ -78,19 +78,6 @@ test('a config of 1.4 MiB is denied until its node has moved', async () => {
   await expect.poll(() => deletionStatus(config)).toBe(200);
 });
 
-test('a source config is deleted although a node and a pool name it', async () => {
-  const source = await cluster.config({ name: unique('99-worker') });
-  const rendered = await cluster.config();
-  for (const config of [source, rendered]) {
-    await createNode(config);
-    await cluster.pool({ spec: config });
-  }
-  // The policies see the later objects after the earlier ones.
-  await awaitReferences(cluster, rendered, ['nodes', 'pools']);
-
-  expect(await deletionStatus(source)).toBe(200);
-});
-
 test('a terminating pool does not count', async () => {
   const config = await cluster.config();
   const finalizers = ['e2e.machineconfig-guard.io/hold'];

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { buildManifests } from '../../../src/install/kustomization.ts';
 import { DIRECTORY_BY_PROFILE } from '../../../src/install/profiles.ts';
-import { DASHBOARD } from '../../install/rendered-sets.ts';
+import { DASHBOARD } from '../../docs/pages.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
 import { combine, hasPolicies, MANIFESTS, overlayForRelease, OVERLAYS } from '../support/overlays.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readFile } from '../../docs/pages.ts';
+import { listPanels } from '../../docs/pages.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { isHealthy } from '../control-plane/until.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';
@@ -82,14 +82,7 @@ async function evaluate(expression: string): Promise<readonly number[]> {
   return data.result.map(({ value }) => Number(value[1]));
 }
 
-const { rows } = JSON.parse(readFile('manifests/overlays/dashboard/machineconfig-guard.json')) as {
-  readonly rows: readonly {
-    readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
-  }[];
-};
-const TARGETS = rows.flatMap(({ panels }) =>
-  panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr }))),
-);
+const TARGETS = listPanels().flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })));
 const METRICS = new Set(ALERTS.flatMap(({ expr }) => expr.match(/\bmcguard_\w+/g) ?? []));
 
 test('Prometheus scrapes every replica', async () => {

@@ -30,7 +30,8 @@ const REPLACEMENTS: readonly (readonly [RegExp, string | ((match: string) => str
   [/$/, 'x'],
 ];
 export const EVERY_OBJECT = 'every object: label';
-const COMMON_LABEL = /^(?:app\.kubernetes\.io|render\.machineconfig-guard\.io)\/(?!image)/;
+/** Labels that say which installation has created an object. */
+export const COMMON_LABEL = /^(?:app\.kubernetes\.io|render\.machineconfig-guard\.io)\/(?!image)/;
 const BASE64 = /^"[\w+/=]+"$/;
 /** The fields that name an item of a list. */
 const NAMES = ['name', 'alert', 'key', 'type', 'port', 'title', 'refId'];

@@ -2,7 +2,9 @@ import { expect } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
 import { GUARDS_PATH, INSTALLED_NAME } from '../../../src/api/paths.ts';
 import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
-import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../../src/mco/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, POOLS_PATH } from '../../../src/mco/api-paths.ts';
+import { NODE_FIELDS, POOL_FIELDS } from '../../../src/mco/referrer.ts';
+import { operatorAnnotations } from '../../support/operator-objects.ts';
 import { evaluatePolicy, type PolicyRequest } from './evaluate-policy.ts';
 import type { Installed, Relation } from './relation.ts';
 
@@ -16,12 +18,12 @@ const GUARD = `system:serviceaccount:${INSTALLED_NAME}:${INSTALLED_NAME}`;
 
 type Case = readonly [condition: string, request: PolicyRequest, answer: string];
 
-function toNode(current?: string, desired?: string) {
-  const annotations = {
-    ...(current !== undefined && { [`${MCO_GROUP}/currentConfig`]: current }),
-    ...(desired !== undefined && { [`${MCO_GROUP}/desiredConfig`]: desired }),
-  };
-  return { metadata: { name: 'node0', annotations } };
+function toNode(currentConfig?: string, desiredConfig?: string) {
+  return annotateNode({ currentConfig, desiredConfig });
+}
+
+function annotateNode(values: object) {
+  return { metadata: { name: 'node0', annotations: operatorAnnotations(values) } };
 }
 
 function toPool(spec?: string, status?: string, metadata: object = {}) {
@@ -87,16 +89,10 @@ const deletePool = (machineCount?: number): PolicyRequest => {
 /** A relation for each policy: what it answers, with the start of the text of a denial. */
 const CASES: Readonly<Record<string, readonly Case[]>> = {
   nodes: [
-    [
-      'currentConfig names the config',
-      deleteConfig(toNode(CONFIG, OTHER)),
-      `denied MCG_IN_USE: ${CONFIG} is in use by node node0 (currentConfig) `,
-    ],
-    [
-      'desiredConfig names the config',
-      deleteConfig(toNode(OTHER, CONFIG)),
-      `denied MCG_IN_USE: ${CONFIG} is in use by node node0 (desiredConfig) `,
-    ],
+    ...NODE_FIELDS.map((field): Case => {
+      const request = deleteConfig(annotateNode({ currentConfig: OTHER, desiredConfig: OTHER, [field]: CONFIG }));
+      return [`${field} names it`, request, `denied MCG_IN_USE: ${CONFIG} is in use by node node0 (${field}) `];
+    }),
     [
       'both name the config',
       deleteConfig(toNode(CONFIG, CONFIG)),
@@ -109,16 +105,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['the config is a source', deleteConfig(toNode('00-worker'), { name: '00-worker' }), 'unmatched'],
   ],
   pools: [
-    [
-      'the spec names the config',
-      deleteConfig(toPool(CONFIG, OTHER)),
-      `denied MCG_IN_USE: ${CONFIG} is in use by pool worker (spec) `,
-    ],
-    [
-      'the status names the config',
-      deleteConfig(toPool(OTHER, CONFIG)),
-      `denied MCG_IN_USE: ${CONFIG} is in use by pool worker (status) `,
-    ],
+    ...POOL_FIELDS.map((field): Case => {
+      const request = deleteConfig({ ...toPool(OTHER, OTHER), [field]: { configuration: { name: CONFIG } } });
+      return [`the ${field} names it`, request, `denied MCG_IN_USE: ${CONFIG} is in use by pool worker (${field}) `];
+    }),
     ['a new pool has neither', deleteConfig(toPool()), 'allowed'],
     ['no field names the config', deleteConfig(toPool(OTHER, OTHER)), 'allowed'],
     ['the pool is being deleted', deleteConfig(toPool(CONFIG, CONFIG, { deletionTimestamp: 'now' })), 'allowed'],

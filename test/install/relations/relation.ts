@@ -20,8 +20,8 @@ import type {
   V1ValidatingWebhook,
   V1ValidatingWebhookConfiguration,
 } from '@kubernetes/client-node';
-import { findAll, readFile } from '../../docs/pages.ts';
-import { DASHBOARD, type RenderedObject, type RenderedSet } from '../rendered-sets.ts';
+import { type Dashboard, listPanels, readDashboard, readFile } from '../../docs/pages.ts';
+import type { RenderedObject, RenderedSet } from '../rendered-sets.ts';
 
 interface Alert {
   readonly alert: string;
@@ -149,13 +149,6 @@ export class GuardSet {
   }
 }
 
-/** A dashboard of OpenShift's console. */
-interface Dashboard {
-  readonly rows: readonly {
-    readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
-  }[];
-}
-
 /**
  * The kinds of objects that were read since it was emptied: `*` for all, `dashboard` or `Containerfile`. It says which
  * relations a change can concern.
@@ -173,8 +166,9 @@ export class Installed {
     this.#sets = sets;
     const withGuard = sets.filter(({ objects }) => objects.some(({ kind }) => kind === 'Deployment'));
     this.guards = withGuard.map((set) => new GuardSet(set));
-    this.#dashboard = JSON.parse(readFile(DASHBOARD)) as Dashboard;
-    this.#instructions = listInstructions();
+    this.#dashboard = readDashboard();
+    const instructions = listInstructions();
+    this.#instructions = instructions.slice(instructions.findLastIndex((each) => each.startsWith('FROM ')));
   }
 
   get sets(): readonly RenderedSet[] {
@@ -195,8 +189,7 @@ export class Installed {
 
   /** The expressions of all panels. */
   get panelExpressions(): readonly string[] {
-    const panels = this.dashboard.rows.flatMap((row) => row.panels);
-    return panels.flatMap(({ targets }) => targets).map(({ expr }) => expr);
+    return listPanels(this.dashboard).flatMap(({ targets }) => targets.map(({ expr }) => expr));
   }
 
   /** The arguments of the instructions of the image with a keyword, such as `USER`. */
@@ -225,12 +218,12 @@ export class Installed {
   }
 }
 
-function listInstructions(): readonly string[] {
-  const [lastStage = ''] = readFile('Containerfile')
-    .split(/^(?=FROM )/m)
-    .slice(-1);
-  const lines = lastStage.replaceAll(/^#.*\n/gm, '').replaceAll(/ *\\\n */g, ' ');
-  return findAll(lines, /^(.+)$/gm);
+/** The instructions of the Containerfile, each in one line. */
+export function listInstructions(): readonly string[] {
+  const lines = readFile('Containerfile')
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/ *\\\n */g, ' ');
+  return lines.split('\n').filter(Boolean);
 }
 
 function filterByKind<K extends Kind>(objects: readonly RenderedObject[], kind: K): readonly ObjectOf<K>[] {

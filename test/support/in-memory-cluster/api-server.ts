@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import type { KeyPair } from '../../../src/certificates/key-pair.ts';
 import { listen } from '../../../src/serving/tls-server.ts';
 import { buildKubeconfig } from '../kubeconfig.ts';
-import { handleRequest } from './handle-request.ts';
+import { type ClusterRequest, handleRequest } from './handle-request.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 
 export interface ApiServerOptions {
@@ -62,11 +62,16 @@ export class ApiServer {
     const { method = '', url: path = '/', headers } = request;
     const payload = await text(request);
     const sent: unknown = payload === '' ? undefined : JSON.parse(payload);
-    const { status, body } = await handleRequest(cluster, { method, path, accept: headers.accept, body: sent });
-    const isText = typeof body === 'string';
-    response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
-    if (!(body instanceof PassThrough)) return void response.end(isText ? body : JSON.stringify(body));
-    response.flushHeaders();
-    pipeline(body, response, () => {});
+    await sendAnswer(cluster, { method, path, accept: headers.accept, body: sent }, response);
   }
+}
+
+/** Sends the answer of a cluster as an API server does. That to a watch goes on. */
+export async function sendAnswer(cluster: InMemoryCluster, request: ClusterRequest, response: ServerResponse) {
+  const { status, body } = await handleRequest(cluster, request);
+  const isText = typeof body === 'string';
+  response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
+  if (!(body instanceof PassThrough)) return void response.end(isText ? body : JSON.stringify(body));
+  response.flushHeaders();
+  pipeline(body, response, () => {});
 }
