@@ -121,6 +121,8 @@ export class VirtualNetwork {
   readonly silent = new Set<string>();
   readonly #links = new Map<Link, VirtualSocket>();
   readonly #servers = new Map<string, HttpServer>();
+  /** The hosts whose servers listened on a port. */
+  readonly #listening = new Set<string>();
   /** Of connections without a request, by the port of the client. */
   readonly #headerTimeouts = new Map<number | undefined, NodeJS.Timeout>();
   #port = 30_000;
@@ -138,6 +140,7 @@ export class VirtualNetwork {
   /** Connections to this host reach the server. */
   serve(host: string, server: HttpServer): void {
     this.#servers.set(host, server);
+    if (server.listening) this.#listening.add(host);
     server.prependListener('secureConnection', (socket: TLSSocket) => {
       copyAddress(socket);
       this.#limitHeaders(server, socket);
@@ -152,7 +155,7 @@ export class VirtualNetwork {
     client.peer = accepted;
     accepted.peer = client;
     accepted.on('error', () => {});
-    if (this.refused.has(host)) {
+    if (this.refused.has(host) || this.#isClosed(host)) {
       const error = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
       this.clock.deliver(() => client.destroy(error));
       return client;
@@ -184,6 +187,11 @@ export class VirtualNetwork {
 
   countOpen(host: string): number {
     return this.#findLinks(host).length;
+  }
+
+  /** Whether the server has stopped listening. */
+  #isClosed(host: string): boolean {
+    return this.#listening.has(host) && this.#servers.get(host)?.listening === false;
   }
 
   #findLinks(host: string): readonly Link[] {
