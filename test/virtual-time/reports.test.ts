@@ -100,7 +100,10 @@ test('a config that its pool left is held by the clock of the API server, and th
     'the status has it and the others that the guard has not watched for so long',
     () => world.guard?.status?.heldCount === 3,
   );
-  expect(world.guard?.status?.heldConfigs?.[0]).toMatchObject({ name: OTHER, pool: 'worker' });
+  // The longest hold is the first one.
+  const until: unknown = expect.stringMatching(/^2026-11-19T14:00:0[56]Z$/);
+  const held = { name: OTHER, pool: 'worker', until };
+  expect(world.guard?.status).toMatchObject({ holdSuperseded: '2h', heldConfigs: [held, {}, {}] });
   await expectAnnounced(world, replica);
   expect(world.guard?.status?.lastDenial?.time).toMatch(/^2026-11-19T12:0[01]/);
   world.apiClockOffsetMs += 2 * HOUR_MS;
@@ -159,7 +162,7 @@ test('a serving certificate is renewed after two thirds of its life, and with a 
   expect(await readExpiry()).toBe(Date.parse(second.validTo) / 1_000);
   expect(world.findCondition('CertificatesValid')).toMatch(/^True Valid: /);
 
-  world.setAuthority(1);
+  world.setAuthority(world.authorities[1]);
   await clock.pass(2_000);
   const { publicKey } = new X509Certificate(world.authorities[1]?.certificatePem ?? '');
   expect((await replica.shakeHands('securePort')).verify(publicKey)).toBe(true);

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
 import { NEVER_ABORTED, sleep } from '../../src/common/wait.ts';
+import { encodeBase64 } from '../../src/install/manifest.ts';
 import type { GuardStatus } from '../../src/status/guard-status.ts';
 import type { LastDenial } from '../../src/status/status-writer.ts';
 import { parseResourcePath } from '../support/in-memory-cluster/kinds.ts';
@@ -178,13 +179,15 @@ export class VirtualWorld {
       this.cluster.create('nodes', toNew(buildNode(name, { current: USED, desired: USED }, now)));
     this.cluster.create('machineconfigpools', toNew(buildPool('worker', POOL, now)));
     this.cluster.create('apiservers', { metadata: { name: 'cluster' } });
-    this.cluster.create('secrets', { metadata: SECRET });
-    this.setAuthority(0);
+    this.setAuthority();
   }
 
-  setAuthority(index: number): void {
-    const { certificatePem = '', privateKeyPem = '' } = this.authorities[index] ?? {};
-    const data = { 'ca.crt': encode(certificatePem), 'ca.key': encode(privateKeyPem) };
+  /** Puts an authority into the Secret, by default the first one. */
+  setAuthority(authority = this.authorities[0]): void {
+    const { certificatePem = '', privateKeyPem = '' } = authority ?? {};
+    const data = { 'ca.crt': encodeBase64(certificatePem), 'ca.key': encodeBase64(privateKeyPem) };
+    if (this.cluster.get('secrets', SECRET.name, SECRET.namespace) === undefined)
+      this.cluster.create('secrets', { metadata: SECRET });
     this.cluster.patch('secrets', SECRET.name, { data }, SECRET.namespace);
   }
 
@@ -223,10 +226,6 @@ export async function startWorld(options: StartOptions = {}) {
   world.setGuardSpec({ holdSuperseded: '0s' });
   await world.clock.pass(2_500);
   return { world, clock: world.clock, replica, second: second ?? replica };
-}
-
-function encode(plain: string): string {
-  return Buffer.from(plain).toString('base64');
 }
 
 export function toNew(object: object): Parameters<InMemoryCluster['create']>[1] {
