@@ -214,3 +214,16 @@ test('follows a kind whose CRD is created and deleted', async () => {
   cluster.faults.intercept(() => ({ status: 403 }));
   await expect.poll(() => [reflector.isForbidden, reflector.contentProblem]).toEqual([true, undefined]);
 });
+
+test('watches again without a pause if each watch has lasted until a probe', async () => {
+  const { awaitWatch, cluster, watches } = await follow({ timing: { probeMs: 5, backoffMs: [20, 1e9] } });
+  const countProbes = () => cluster.faults.requests.filter(({ query }) => query.has('limit')).length;
+  // As a load balancer that cuts connections before the first bookmark.
+  for (let cut = 0; cut < 14; cut += 1) {
+    await awaitWatch();
+    const before = countProbes();
+    await expect.poll(countProbes, { interval: 5 }).toBeGreaterThan(before + 1);
+    for (const watch of watches) watch.end();
+  }
+  await awaitWatch();
+});

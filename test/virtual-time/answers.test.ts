@@ -65,6 +65,13 @@ test('while the API server is down, a reason in the annotation allows the deleti
   const answer = await replica.review(USED);
   expect(answer).toMatchObject({ allowed: true, code: 'MCG_OVERRIDDEN', seconds: 0 });
   expect(JSON.stringify(answer.auditAnnotations)).toContain('CHG-7 forged');
+
+  world.network.refused.clear();
+  world.network.silent.add(replica.name);
+  // As of a config that the watches have not delivered, which the guard looks up.
+  const late = await replica.review(USED, { uid: 'new' });
+  expect(late).toMatchObject({ allowed: true, code: 'MCG_OVERRIDDEN' });
+  expect(late.seconds).toBeCloseTo(0.5, 1);
 });
 
 test('lists again if a list is older than what the watches had delivered before it', async () => {
