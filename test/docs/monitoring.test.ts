@@ -77,12 +77,16 @@ const PANELS = listPanels();
 
 /** Panel types of OpenShift's console (openshift/monitoring-plugin, legacy-dashboard.tsx). */
 const DRAWN_TYPES = ['graph', 'singlestat'];
-/** Units of OpenShift's console (openshift/monitoring-plugin, format.tsx). */
-const UNITS = ['bytes', 's', 'short'];
+/** A unit of OpenShift's console (openshift/monitoring-plugin, format.tsx), by the name of the metric. */
+function findUnit(expr: string): string {
+  if (expr.includes('_seconds')) return 's';
+  return expr.includes('_bytes') ? 'bytes' : 'short';
+}
 
-test.each(PANELS)('the console can draw the panel $title', ({ type, datasource, format, yaxes }) => {
+test.each(PANELS)('the console can draw the panel $title', ({ type, datasource, format, yaxes, targets }) => {
   expect(DRAWN_TYPES).toContain(type);
-  expect(UNITS).toContain(type === 'graph' ? yaxes?.[0]?.format : format);
+  const unit = type === 'graph' ? yaxes?.[0]?.format : format;
+  for (const { expr } of targets) expect(unit).toBe(findUnit(expr));
   // The console would interpret a name as a plugin.
   expect(datasource).toBe('$datasource');
 });

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/api/annotations.ts';
+import { operatorAnnotations } from '../support/operator-objects.ts';
 import { expectAnnounced, expectRecorded, expectRecovered } from './oracles.ts';
 import { OTHER, startWorld, UNUSED, USED } from './world.ts';
 
@@ -64,6 +65,10 @@ test('a dangling reference is reported everywhere within 5 s, and no longer afte
   expect((await replica.scrape()).get('mcguard_dangling_references')).toBe(2);
   const text = 'dangling reference: Node worker-1 (currentConfig) names';
   expect(replica.messages().filter((message) => message.startsWith(text))).toHaveLength(1);
+  const annotations = operatorAnnotations({ desiredConfig: MISSING.replace('worker', 'infra') });
+  world.cluster.patch('nodes', 'worker-1', { metadata: { annotations } });
+  const hasTwoEvents = () => world.listEvents('DanglingReference').length === 2;
+  await clock.within(5_000, 'an Event for the other config', hasTwoEvents);
   world.setNode('worker-1', USED);
   await expectRecovered(world);
 });

@@ -211,6 +211,14 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
     },
   },
   {
+    rule: 'only counters are added up over the replicas, each of which exports every gauge of the cluster',
+    check: ({ panelExpressions, alerts }) => {
+      for (const expr of [...panelExpressions, ...alerts.map((alert) => alert.expr)])
+        for (const added of findAll(expr, /\bsum(?: by \([^)]*\) )?\((\w+)/g))
+          expect(added, expr).toMatch(/^(?:increase|rate|apiserver_\w+_count)$/);
+    },
+  },
+  {
     rule: 'every alert is of the namespace of the guard, so that OpenShift routes it to those who run it',
     check: (installed) => {
       const [service] = installed.list('Service');
