@@ -97,8 +97,9 @@ test('reviews 10 of 100 unknown tokens and then one per second, and answers 429 
   const statuses = await scrapeAll(unknownTokens(100));
   expect(statuses.filter((status) => status === 401)).toHaveLength(10);
   expect(statuses.filter((status) => status === 429)).toHaveLength(90);
-  expect((await scrape('another')).headers['retry-after']).toBe('1');
   expect(countTokenReviews()).toBe(10);
+  // Reviews that hang leave the other connections to the guard's own requests.
+  expect(new Set(requests.map(({ purpose }) => purpose?.name))).toEqual(new Set(['token reviews']));
   // Neither known tokens nor other addresses have to wait.
   expect(await authorizer.authorize('good', '10.0.0.1')).toBe('allowed');
   expect((await scrape('good')).status).toBe(200);
