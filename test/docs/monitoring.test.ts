@@ -1,14 +1,8 @@
-import { memoryLog } from '../support/log.ts';
-import { type OpenMetricsContentType, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { denyBadReview } from '../../src/review/decide.ts';
 import { MODES } from '../../src/api/settings.ts';
-import { Metrics } from '../../src/status/metrics.ts';
 import { ALERTS } from '../e2e/monitoring/alerting-rules.ts';
-import { CALL } from '../support/review.ts';
+import { OTHER, startWorld, UNUSED } from '../virtual-time/world.ts';
 import { listFiles, listPanels, readFile, readTableRows } from './pages.ts';
-import { NODES } from '../../src/mco/resources.ts';
-import { AnswerRecorder } from '../../src/review/answer-recorder.ts';
 
 const PAGE_ROWS = readTableRows('docs/monitoring.md');
 const METRIC_ROWS = PAGE_ROWS.filter(([name]) => name?.startsWith('`'));
@@ -40,28 +34,13 @@ test('docs/monitoring.md lists every alert with its severity', () => {
 });
 
 test('docs/monitoring.md lists every metric with its type and labels', async () => {
-  const registry = new Registry<OpenMetricsContentType>();
-  const answers = new AnswerRecorder({
-    log: memoryLog().log,
-    events: { record: () => {} },
-    registry,
-    now: () => new Date(),
-  });
-  const metrics = new Metrics({
-    registry,
-    index: { reflectors: [{ resource: NODES, silentMs: 1 }], byConfig: new Map(), listPools: () => [] },
-    live: { readCount: 1 },
-    settings: { settings: { mode: 'Enforce', holdSupersededMs: 0 }, readAt: 0 },
-    reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),
-    certificate: {
-      expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
-    },
-  });
-  metrics.countTaskFailure('x');
-  const verdict = denyBadReview('');
-  const review = { uid: '', user: '', isDryRun: false, config: undefined };
-  answers.record({ review, path: 'live', configState: 'exists', verdict }, CALL);
-  const { text } = await metrics.scrape();
+  const { world, clock, replica } = await startWorld();
+  await replica.review(UNUSED);
+  world.answer(/\/status$/, { status: 500 });
+  // The guard cannot report it, which is a failed task.
+  world.setNode('worker-1', OTHER);
+  await clock.pass(2_000);
+  const text = await replica.readMetrics();
   const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
     // OpenMetrics names a counter without the suffix of its samples.
     const name = type === 'counter' ? `${base}_total` : base;

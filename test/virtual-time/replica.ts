@@ -209,6 +209,13 @@ export async function startReplica(
     return answer;
   };
 
+  const readMetrics = async (): Promise<string> => {
+    const { headers, body } = await clock.await(10_000, `${name} answers a scrape`, call('metricsPort', '/metrics'));
+    expect(headers['content-type']).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
+    expect(body).toMatch(/# EOF\n$/);
+    return body;
+  };
+
   const probe = async (path: string): Promise<string> => {
     const agent = new HttpAgent();
     agent.createConnection = () => connectTo('healthPort');
@@ -243,12 +250,10 @@ export async function startReplica(
       const reviews = Promise.all(configs.map(async (config) => await review(config, options)));
       return await clock.await(REVIEW_TIMEOUT_MS, `${name} answers ${configs.length} reviews`, reviews);
     },
+    readMetrics,
     /** The value of each series. */
     scrape: async (): Promise<ReadonlyMap<string, number>> => {
-      const { headers, body } = await clock.await(10_000, `${name} answers a scrape`, call('metricsPort', '/metrics'));
-      expect(headers['content-type']).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
-      expect(body).toMatch(/# EOF\n$/);
-      const series = body.split('\n').filter((line) => !line.startsWith('#') && line !== '');
+      const series = (await readMetrics()).split('\n').filter((line) => !line.startsWith('#') && line !== '');
       return new Map(series.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
     },
     probe: async (path = '/readyz') => await clock.await(1_000, `${name} answers ${path}`, probe(path)),
