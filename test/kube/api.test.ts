@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Agent } from 'node:https';
-import { connect } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
@@ -30,14 +30,18 @@ async function startApi(
   config.loadFromClusterAndUser(cluster, { name: 'one' });
   /** How the credentials are read again. */
   const source = { load: () => config };
-  const api = new KubeApi(new KubeConnection(() => source.load()), 'test');
+  return { ...connect(() => source.load()), sockets, source };
+}
+
+/** A client until the end of the test. */
+function connect(loadConfig: () => KubeConfig) {
+  const api = new KubeApi(new KubeConnection(loadConfig), 'test');
   onTestFinished(() => api.close());
   const send = async (request: Partial<ApiRequest> = {}) =>
     await api.json({ path: '/api', signal: new AbortController().signal, ...request });
   const sendInParallel = async (count: number, request?: Partial<ApiRequest>) =>
     await Promise.all(Array.from({ length: count }, async () => await send(request)));
-  const countOpen = () => sockets.filter(({ closed }) => !closed).length;
-  return { api, send, sendInParallel, sockets, countOpen, source };
+  return { api, send, sendInParallel };
 }
 
 /** Sends one request to a server that the kubeconfig describes like this, and returns what the server received. */
@@ -62,7 +66,7 @@ test('sends a request through a proxy', async () => {
   const received = await sendRequest(async (port) => {
     const proxy = createServer().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
       proxied.push(url);
-      const upstream = connect(port, '127.0.0.1', () => {
+      const upstream = connectTcp(port, '127.0.0.1', () => {
         client.write('HTTP/1.1 200 Connection established\r\n\r\n');
         upstream.pipe(client).pipe(upstream);
       });
@@ -81,7 +85,7 @@ test('sends a request to an IPv6 address', async () => {
   let port = 0;
   // This machine may lack IPv6, so the connection goes to 127.0.0.1.
   const create = vi.spyOn(Agent.prototype, 'createConnection').mockImplementation((options: object) => {
-    return tlsConnect({ ...options, socket: connect(port, '127.0.0.1') });
+    return tlsConnect({ ...options, socket: connectTcp(port, '127.0.0.1') });
   });
   const received = await sendRequest((serverPort) => {
     port = serverPort;
@@ -160,13 +164,10 @@ async function startVirtualApi(onRequest: RequestListener) {
   network.serve('api', createServer({ keepAliveTimeout: 0 }, onRequest));
   const config = new KubeConfig();
   config.loadFromClusterAndUser({ name: 'one', server: 'https://api', skipTLSVerify: true }, { name: 'one' });
-  const api = new KubeApi(new KubeConnection(() => config), 'test');
-  onTestFinished(() => api.close());
-  const send = async (request: Partial<ApiRequest> = {}) =>
-    await api.json({ path: '/api', signal: new AbortController().signal, ...request });
-  const sendInParallel = (count: number, request?: Partial<ApiRequest>) =>
-    clock.await(0, 'the answers', Promise.all(Array.from({ length: count }, async () => await send(request))));
-  return { clock, network, send, sendInParallel };
+  const { send, sendInParallel } = connect(() => config);
+  const awaitMany = (...args: Parameters<typeof sendInParallel>) =>
+    clock.await(0, 'the answers', sendInParallel(...args));
+  return { clock, network, send, sendInParallel: awaitMany };
 }
 
 test('closes the idle connections after 1 s without a response to a GET, and sends it only once', async () => {

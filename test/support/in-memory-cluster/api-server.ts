@@ -67,7 +67,11 @@ export class ApiServer {
 }
 
 /** Sends the answer of a cluster as an API server does. That to a watch goes on. */
-export async function sendAnswer(cluster: InMemoryCluster, request: ClusterRequest, response: ServerResponse) {
+export async function sendAnswer(
+  cluster: InMemoryCluster,
+  request: ClusterRequest,
+  response: ServerResponse,
+): Promise<void> {
   const { status, body } = await handleRequest(cluster, request);
   const isText = typeof body === 'string';
   response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
