@@ -30,8 +30,8 @@ const { binaries, installed, admin } = operator;
 const { directory } = installed.controlPlane;
 const before = await operator.awaitUpdated('worker');
 
-// Other pools have the sources of pool `worker`, and later ones of their own, which replace its KubeletConfig. So a pool
-// of another test would be rendered once more.
+// Other pools have the sources of pool `worker`, and later ones of their own, which replace its KubeletConfig. So a
+// pool of another test would be rendered once more.
 afterAll(async () => {
   await admin.delete(KUBELET_CONFIG_PATH);
   await operator.awaitPool('worker', `rendered ${before}`, ({ spec }) => spec.configuration?.name === before);
