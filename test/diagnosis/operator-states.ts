@@ -708,6 +708,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator creates the pool again, and the same config from the same sources',
     nodes: { 'master-0': { ...MASTER, ...both(M.A) }, 'worker-0': both(W.A) },
     pools: { master: MA },
+    osConfigs: { worker: { pool: 'worker' } },
     configs: [M.A],
     problems: ['ConfigMissing?', 'NotInPool?'],
   },
@@ -767,23 +768,24 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       '# oc delete node worker-1',
     ],
   },
-  'roll-outs that do not move, of pools that get no other config': {
+  'a roll-out that does not move, of a pool that gets no other config': {
     source: 'own: the operator goes on with the roll-out of the last config',
-    nodes: { 'worker-0': both(W.A), 'infra-0': { roles: ['worker', 'infra'], ...both(I.A) } },
-    pools: {
-      worker: { ...AB, counts: [1, 0, 0, 0], ...OLD },
-      infra: { spec: I.X, status: I.A, conditions: [{ type: 'RenderDegraded', message: 'bad' }], ...OLD },
-    },
-    configs: [W.A, W.B, I.A, I.X],
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0], ...OLD } },
+    configs: [W.A, W.B],
     obstacles: {
       failedSources: [{ kind: 'KubeletConfig', name: 'max-pods', message: 'Error: bad', pools: ['worker'] }],
     },
-    problems: ['ObjectRejected', 'RolloutStalled', 'PoolDegraded'],
-    repairs: [
-      'oc edit kubeletconfig max-pods',
-      'correct the source MachineConfig of pool infra that the message is about',
-      READ_LOG,
-    ],
+    problems: ['ObjectRejected', 'RolloutStalled'],
+    repairs: ['oc edit kubeletconfig max-pods', READ_LOG],
+  },
+  'a roll-out that does not move, of a pool that cannot be rendered': {
+    source: 'as before',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...AB, ...OLD, conditions: [{ type: 'RenderDegraded', message: 'bad' }] } },
+    configs: [W.A, W.B],
+    problems: ['PoolDegraded', 'RolloutStalled'],
+    repairs: ['correct the source MachineConfig of pool worker that the message is about', READ_LOG],
   },
   'a node that joins a pool whose first config the operator can still render': {
     source: 'own: its daemon goes on once the config exists',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listLabelsForPool } from '../../src/diagnosis/pool-labels.ts';
+import { findInvalidRequirement, listLabelsForPool } from '../../src/diagnosis/pool-labels.ts';
 import type { InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
 import { inspectedPool, WORKER } from './checked-cluster.ts';
 
@@ -64,4 +64,24 @@ const ROWS: readonly Row[] = [
 test.each(ROWS)('$what', ({ labels, wanted, left, expected }) => {
   const others = left.filter(({ referrer }) => referrer.name !== 'worker');
   expect(listLabelsForPool(wanted, labels, [WORKERS, wanted, ...others], left)).toEqual(expected);
+});
+
+const expression = (key: string, operator: string, ...values: readonly string[]) => ({
+  matchExpressions: [{ key, operator, values }],
+});
+
+// As LabelSelectorAsSelector of apimachinery judges them.
+test.each([
+  [undefined, undefined],
+  [{}, '{}'],
+  [{ matchLabels: { 'example.com/a': '' } }, undefined],
+  [{ matchLabels: { a: 'b c' } }, 'a In (b c)'],
+  [expression('a', 'In', 'b', 'c'), undefined],
+  [expression('a', 'NotIn'), 'a NotIn ()'],
+  [expression('a', 'DoesNotExist'), undefined],
+  [expression('a', 'Exists', 'b'), 'a Exists (b)'],
+  [expression('a', 'in', 'b'), 'a in (b)'],
+  [expression('a'.repeat(64), 'Exists'), `${'a'.repeat(64)} Exists ()`],
+])('finds in the selector %j the requirement %s that the operator rejects', (selector, requirement) => {
+  expect(findInvalidRequirement(selector)).toBe(requirement);
 });
