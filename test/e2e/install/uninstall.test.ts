@@ -41,7 +41,7 @@ test.each([['monitoring'], ...(hasPolicies(controlPlane) ? FLOORS : [])])(
     const listed = await shell.run('machineconfig-guard uninstall');
     expect(listed.exitCode).toBe(0);
     expect(listed.stdout).toMatch(
-      /^ {2}1\. (?:delete|give a reason .*) Validating[^]*\n {2}machineconfig-guard uninstall .*--confirm\n$/,
+      /^ {2}1\. (?:delete|give a reason .*) Validating[^]*\n {2}machineconfig-guard uninstall .*--confirm\n$/m,
     );
     expect(await readStatus()).not.toBe(200);
 
