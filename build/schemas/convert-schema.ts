@@ -47,7 +47,7 @@ const KEPT = new Set([
 ]);
 /** Types of Kubernetes with a form of their own, by the last part of their name. */
 const SPECIAL: Readonly<Record<string, Json>> = {
-  'api.resource.Quantity': { type: ['string', 'number'], format: 'quantity' },
+  'api.resource.Quantity': { type: ['number', 'string'], format: 'quantity' },
   'util.intstr.IntOrString': { type: ['integer', 'string'] },
   'meta.v1.Time': { type: 'string', format: 'date-time' },
   'meta.v1.MicroTime': { type: 'string', format: 'date-time' },

@@ -26,7 +26,7 @@ type schema map[string]any
 var leaves = map[reflect.Type]schema{
 	reflect.TypeOf(metav1.Duration{}):   {"type": "string", "format": "go-duration"},
 	reflect.TypeOf(metav1.Time{}):       {"type": "string", "format": "date-time"},
-	reflect.TypeOf(resource.Quantity{}): {"type": []string{"string", "number"}, "format": "quantity"},
+	reflect.TypeOf(resource.Quantity{}): {"type": []string{"number", "string"}, "format": "quantity"},
 }
 
 var decoder = reflect.TypeOf((*json.Unmarshaler)(nil)).Elem()
