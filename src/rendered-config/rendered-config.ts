@@ -30,7 +30,10 @@ export interface Origin {
 export interface FoundConfigs {
   /** Sorted by name. Copies of one config with other content stand beside each other. */
   readonly configs: readonly RenderedConfig[];
-  /** Why files that are named like a config were not read. */
+  /**
+   * Why files were not read that are named like a config, that mention a wanted one of which no copy was found, or
+   * that are too large to look into.
+   */
   readonly problems: readonly string[];
 }
 
@@ -39,6 +42,10 @@ export const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
 const MAX_DEPTH = 100;
 const API_VERSION = /^machineconfiguration\.openshift\.io\/v\d\w*$/;
 const DEFAULT_API_VERSION = 'machineconfiguration.openshift.io/v1';
+/** Of `oc get`, and of the API. */
+const LIST_KIND = /^(?:MachineConfig)?List$/;
+/** Before each YAML document, also in a file with CRLF. Texts in a document are indented. */
+const DOCUMENT_START = /^(?=---(?!\S))/m;
 const KIND = /^[A-Z][A-Za-z]{0,62}$/;
 /** Files that can contain a config: JSON and YAML, and the copy of the machine-config-daemon. */
 const CONFIG_FILE = /(?:\.json|\.ya?ml|\/currentconfig)$/;
@@ -61,8 +68,27 @@ const POOLS_FOLDER = 'machine-pools';
  * @throws FileError
  */
 export function parseRenderedConfig(text: string, origin: Origin): RenderedConfig {
+  const objects = listObjects(text, origin.label);
+  if (objects.length === 1) return toRenderedConfig(objects[0], origin);
+  throw new FileError(`${origin.label} contains ${objects.length} objects, not one MachineConfig; choose another file`);
+}
+
+/**
+ * Parses the rendered configs among all objects of a text, such as the List of `oc get machineconfigs -o yaml`.
+ * @throws FileError also if there is none
+ */
+export function parseRenderedConfigs(text: string, origin: Origin): readonly RenderedConfig[] {
+  const objects = listObjects(text, origin.label);
+  if (objects.length === 1) return [toRenderedConfig(objects[0], origin)];
+  const configs = objects.filter(isRenderedObject).map((object) => toConfig(object, origin));
+  if (configs.length > 0) return configs;
+  throw new FileError(
+    `${origin.label} contains ${objects.length} objects, and no rendered config; choose another file`,
+  );
+}
+
+function toRenderedConfig(object: unknown, origin: Origin): RenderedConfig {
   const { label: source } = origin;
-  const object = parseObject(text, source);
   if (!isMachineConfig(object)) {
     const kind = isRecord(object) ? String(object['kind']) : '';
     const found = KIND.test(kind) ? `an object of kind ${kind}` : 'no object of Kubernetes';
@@ -85,10 +111,12 @@ export async function readRenderedConfigs(
   signal: AbortSignal,
 ): Promise<FoundConfigs> {
   const configs: RenderedConfig[] = [];
-  const problems: string[] = [];
+  const problems: { readonly message: string; readonly wanted: readonly ConfigName[] | undefined }[] = [];
   let bytesLeft = MAX_TOTAL_BYTES;
   for (const path of await listTexts(directory, signal)) {
     const isLikely = LIKELY_CONFIG_FILE.test(path);
+    // Undefined if the file can contain any config.
+    let wanted: readonly ConfigName[] | undefined;
     try {
       const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);
       bytesLeft -= content.length;
@@ -97,17 +125,24 @@ export async function readRenderedConfigs(
       const names = Array.from(text.matchAll(CONFIG_NAMES), ([, name]) => toConfigName(String(name)));
       // A file that is named like a config and contains no name is damaged.
       if (!names.some(isWanted) && !(isLikely && names.length === 0)) continue;
-      const object = parseObject(text, formatPath(path));
-      if (!isMachineConfig(object)) continue;
-      const config = toConfig(object, toFileOrigin(path));
-      if (isRenderedConfig(config.name) && isWanted(config.name)) addCopy(configs, config);
+      wanted = isLikely ? undefined : names.filter(isWanted);
+      for (const object of listObjects(text, formatPath(path)).filter(isRenderedObject)) {
+        const config = toConfig(object, toFileOrigin(path));
+        if (isWanted(config.name)) addCopy(configs, config);
+      }
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
-      if (isLikely && problems.length < MAX_PROBLEMS) problems.push(error.message);
+      problems.push({ message: error.message, wanted });
     }
   }
   if (bytesLeft < 0) throw new FileError(`${formatPath(directory)} has more than 1 GiB of JSON and YAML`);
-  return { configs: configs.toSorted((a, b) => (a.name < b.name ? -1 : 1)), problems };
+  const found = new Set(configs.map(({ name }) => name));
+  // Other files, such as lists of Events, only mention configs.
+  const unusable = problems.filter(({ wanted }) => wanted === undefined || wanted.some((name) => !found.has(name)));
+  return {
+    configs: configs.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    problems: unusable.slice(0, MAX_PROBLEMS).map(({ message }) => message),
+  };
 }
 
 /**
@@ -159,7 +194,8 @@ export async function readBootstrapSources(
   const sources = new Set<string>();
   for (const path of await listTexts(folder, signal)) {
     const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);
-    for (const source of listPoolSources(parseObject(content.toString(), formatPath(path)))) sources.add(source);
+    const pools = listObjects(content.toString(), formatPath(path));
+    for (const source of pools.flatMap(listPoolSources)) sources.add(source);
   }
   return sources;
 }
@@ -197,6 +233,11 @@ function isMachineConfig(object: unknown): object is Readonly<Record<string, unk
   );
 }
 
+function isRenderedObject(object: unknown): object is Readonly<Record<string, unknown>> {
+  const { metadata } = isMachineConfig(object) ? object : {};
+  return isRecord(metadata) && isRenderedConfig(toConfigName(String(metadata['name'])));
+}
+
 function toConfig(object: Readonly<Record<string, unknown>>, origin: Origin): RenderedConfig {
   const { label: source } = origin;
   const { metadata, spec, apiVersion = DEFAULT_API_VERSION } = object;
@@ -209,12 +250,16 @@ function toConfig(object: Readonly<Record<string, unknown>>, origin: Origin): Re
   return { name: toConfigName(name), apiVersion: String(apiVersion), spec, annotations: texts, origins: [origin] };
 }
 
-function parseObject(text: string, source: string): unknown {
+/** The objects of a JSON text or of all YAML documents, and the items of Lists instead of these. */
+function listObjects(text: string, source: string): readonly unknown[] {
   const trimmed = text.replace(/^\uFEFF/, '').trim();
   if (trimmed === '') throw new FileError(`${source} is empty`);
-  const object = trimmed.startsWith('{') ? parseJson(trimmed, source) : readYaml(trimmed, source);
-  checkValue(object, source, 0);
-  return object;
+  const documents = trimmed.startsWith('{') ? [parseJson(trimmed, source)] : readYaml(trimmed, source);
+  checkValue(documents, source, 0);
+  return documents.flatMap((document) => {
+    const { kind, items } = isRecord(document) ? document : {};
+    return LIST_KIND.test(String(kind)) && Array.isArray(items) ? (items as unknown[]) : [document];
+  });
 }
 
 /** The message of the parser can contain a part of the text. */
@@ -226,15 +271,23 @@ function parseJson(text: string, source: string): unknown {
   }
 }
 
-function readYaml(text: string, source: string): unknown {
-  try {
-    const { value, hasMore } = parseYaml(text, source);
-    if (!hasMore) return value;
-  } catch (error) {
-    if (!(error instanceof YamlError)) throw error;
-    throw new FileError(`${source} is neither JSON nor YAML (line ${error.line}); copy the file again`);
+function readYaml(text: string, source: string): unknown[] {
+  const values: unknown[] = [];
+  let line = 0;
+  for (const document of text.split(DOCUMENT_START)) {
+    try {
+      const { value, hasMore } = parseYaml(document, source);
+      if (hasMore) throw new YamlError('text after the end of a document', 1);
+      values.push(value);
+    } catch (error) {
+      if (!(error instanceof YamlError)) throw error;
+      throw new FileError(`${source} is neither JSON nor YAML (line ${line + error.line}); copy the file again`);
+    }
+    line += document.split('\n').length - 1;
   }
-  throw new FileError(`${source} contains several YAML documents; put each in a file of its own`);
+  // A separator can stand before the first document and after the last one.
+  const objects = values.filter((value) => value !== null);
+  return objects.length === 0 ? [null] : objects;
 }
 
 function checkValue(value: unknown, source: string, depth: number): void {

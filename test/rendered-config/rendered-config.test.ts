@@ -7,6 +7,7 @@ import {
   formatOrigins,
   hasIgnitionContent,
   parseRenderedConfig,
+  parseRenderedConfigs,
   readBootstrapSources,
   readRenderedConfigs,
 } from '../../src/rendered-config/rendered-config.ts';
@@ -75,9 +76,12 @@ test.each([
   ['', 'is empty'],
   ['{"c2VjcmV0": "MachineConfig"', 'is not complete JSON; copy the file again'],
   [`${YAML}  - c2VjcmV0: {`, 'is neither JSON nor YAML (line 27); copy the file again'],
-  [`${YAML}---\n${YAML}`, 'contains several YAML documents; put each in a file of its own'],
+  [`${YAML}---\n${YAML}`, 'contains 2 objects, not one MachineConfig; choose another file'],
+  [`${YAML}---\na: [\n`, 'is neither JSON nor YAML (line 28); copy the file again'],
+  [`${YAML}...\n${YAML}`, 'is neither JSON nor YAML (line 1); copy the file again'],
   ['# a comment', 'contains no object of Kubernetes, not one MachineConfig; choose another file'],
-  ['{"kind": "List", "items": []}', 'contains an object of kind List, not one MachineConfig; choose another file'],
+  ['{"kind": "List", "items": []}', 'contains 0 objects, not one MachineConfig; choose another file'],
+  ['{"kind": "List", "items": {}}', 'contains an object of kind List, not one MachineConfig; choose another file'],
   [JSON.stringify({ ...CONFIG, apiVersion: `x${CONFIG.apiVersion}` }), 'contains an object of kind MachineConfig'],
   [JSON.stringify({ ...CONFIG, metadata: {} }), 'contains a MachineConfig without metadata.name'],
   [JSON.stringify({ ...CONFIG, spec: null }), 'contains a MachineConfig without spec'],
@@ -94,6 +98,49 @@ test.each([
   expect(parse).toThrow(`config ${message}`);
   // No message contains the content.
   expect(parse).toThrow(/^(?!.*c2VjcmV0)/);
+});
+
+const SOURCE = rename('99-master-ssh');
+const OTHER = rename(OTHER_NAME);
+const toList = (kind: string) => ({ apiVersion: 'v1', kind, items: [SOURCE, CONFIG, OTHER] });
+
+test.each([
+  ['a List as YAML', stringify(toList('List'))],
+  ['a List as JSON', JSON.stringify(toList('List'))],
+  ['the list of the API', JSON.stringify(toList('MachineConfigList'))],
+  ['YAML documents', [SOURCE, CONFIG, OTHER].map((object) => `---\n${stringify(object)}`).join('')],
+  ['YAML documents with CRLF', `${YAML}---\n${stringify(OTHER)}---\n`.replaceAll('\n', '\r\n')],
+])('reads every rendered config of %s, from a text and below a directory', async (_, text) => {
+  expect(parseRenderedConfigs(text, ORIGIN).map(({ name, spec }) => [name, spec])).toEqual([
+    [NAME, CONFIG.spec],
+    [OTHER_NAME, CONFIG.spec],
+  ]);
+  write('all.yaml', text);
+  const origin = `${directory}/all.yaml`;
+  expect(await read()).toEqual({
+    configs: [
+      [NAME, origin],
+      [OTHER_NAME, origin],
+    ],
+    problems: [],
+  });
+});
+
+test('reads a single object like a file with one, and rejects several without a rendered config', () => {
+  expect(parseRenderedConfigs(YAML, ORIGIN)).toEqual([parseRenderedConfig(YAML, ORIGIN)]);
+  expect(() => parseRenderedConfigs(JSON.stringify(SOURCE), ORIGIN)).toThrow('which is not a rendered config');
+  const several = () => parseRenderedConfigs(JSON.stringify({ kind: 'List', items: [SOURCE, {}] }), ORIGIN);
+  expect(several).toThrow(new FileError('config contains 2 objects, and no rendered config; choose another file'));
+});
+
+test('names an unusable file that mentions a wanted config, unless another file contains it', async () => {
+  write('all.yaml', `items:\n- {metadata: {name: ${NAME}`);
+  write('big.json', `{"metadata":{"name":"${OTHER_NAME}"}}${' '.repeat(9 * 1024 * 1024)}`);
+  const broken = `${directory}/all.yaml is neither JSON nor YAML (line 2); copy the file again`;
+  const large = `${directory}/big.json has more than 8388608 bytes`;
+  expect((await read()).problems).toEqual([broken, large]);
+  write('config.yaml', YAML);
+  expect((await read()).problems).toEqual([large]);
 });
 
 async function read(isWanted: (name: string) => boolean = () => true) {

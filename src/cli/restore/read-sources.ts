@@ -18,6 +18,7 @@ import {
   addCopy,
   MAX_CONFIG_BYTES,
   parseRenderedConfig,
+  parseRenderedConfigs,
   toFileOrigin,
   readRenderedConfigs,
   type RenderedConfig,
@@ -45,45 +46,65 @@ export interface SourceOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Reads all copies of the configs of `--from`. Of a directory, only the configs that a node or a pool names.
- * @throws FileError or CliError if it contains no fitting config, errors of `api`, or the signal's reason
- */
-export async function readSources(from: readonly string[], options: SourceOptions): Promise<readonly RenderedConfig[]> {
-  const configs: RenderedConfig[] = [];
-  for (const source of from) {
-    for (const config of await readSource(source, options)) addCopy(configs, config);
-  }
-  return configs;
+export interface SourceConfigs {
+  readonly configs: readonly RenderedConfig[];
+  /** Whether the source can have a copy of every missing config: a directory, or a file with several objects. */
+  readonly isCollection: boolean;
 }
 
-async function readSource(source: string, options: SourceOptions): Promise<readonly RenderedConfig[]> {
+/**
+ * Reads all copies of the configs of `--from`. Of a collection, only the configs that a node or a pool names.
+ * @throws FileError or CliError if it contains no fitting config, errors of `api`, or the signal's reason
+ */
+export async function readSources(from: readonly string[], options: SourceOptions): Promise<SourceConfigs> {
+  const configs: RenderedConfig[] = [];
+  let isCollection = false;
+  for (const source of from) {
+    const found = await readSource(source, options);
+    for (const config of found.configs) addCopy(configs, config);
+    isCollection ||= found.isCollection;
+  }
+  return { configs, isCollection };
+}
+
+async function readSource(source: string, options: SourceOptions): Promise<SourceConfigs> {
   const { snapshot, name, signal } = options;
-  if (isOnNode(source)) return await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options);
+  const names = name === undefined ? listReferencedNames(snapshot) : [name];
+  if (isOnNode(source)) {
+    const configs = await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options);
+    return { configs, isCollection: false };
+  }
   const stats = await stat(source).catch(() => undefined);
   if (stats === undefined && snapshot.nodes.some(({ referrer }) => referrer.name === source)) {
     const advice = advise(`for the node of this name, use --from node/${source}`);
     throw new CliError(`${formatPath(source)} is no file`, EXIT_CODE.usage, { advice });
   }
   if (stats?.isDirectory() === true) {
-    const names = name === undefined ? listReferencedNames(snapshot) : [name];
     const { configs, problems } = await readRenderedConfigs(source, (config) => names.includes(config), signal);
-    if (configs.length > 0 || name === undefined) {
-      problems.forEach(options.onSkip);
-      return configs;
-    }
-    assertReferenced(name, snapshot);
-    const reasons = problems.length === 0 ? 'choose another source' : problems.join('; ');
-    throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
-  }
-  if (source === STDIN) {
-    const text = await readStream(process.stdin, STDIN_ORIGIN.label, MAX_CONFIG_BYTES, signal);
-    return [parseRenderedConfig(text.toString(), STDIN_ORIGIN)];
+    if (configs.length === 0) assertUnnamed(source, options, problems);
+    problems.forEach(options.onSkip);
+    return { configs, isCollection: true };
   }
   if (/\.(?:tar|t?gz)$/.test(source))
     throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
-  const text = await readRegularFile(source, MAX_CONFIG_BYTES, signal);
-  return [parseRenderedConfig(text.toString(), toFileOrigin(source))];
+  const isStdin = source === STDIN;
+  const origin = isStdin ? STDIN_ORIGIN : toFileOrigin(source);
+  const text = isStdin
+    ? await readStream(process.stdin, origin.label, MAX_CONFIG_BYTES, signal)
+    : await readRegularFile(source, MAX_CONFIG_BYTES, signal);
+  const found = parseRenderedConfigs(text.toString(), origin);
+  if (found.length === 1) return { configs: found, isCollection: false };
+  const configs = found.filter((config) => names.includes(config.name));
+  if (configs.length === 0) assertUnnamed(source, options, []);
+  return { configs, isCollection: true };
+}
+
+/** @throws FileError or CliError if a config is wanted that the source lacks */
+function assertUnnamed(source: string, { name, snapshot }: SourceOptions, problems: readonly string[]): void {
+  if (name === undefined) return;
+  assertReferenced(name, snapshot);
+  const reasons = problems.length === 0 ? 'choose another source' : problems.join('; ');
+  throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
 }
 
 const NAMESPACE_PATH = '/api/v1/namespaces/openshift-machine-config-operator';

@@ -45,7 +45,14 @@ export function chooseContent(copies: readonly RenderedConfig[]): Content {
 /** Why a config is not restored. Part of the JSON of `restore`. */
 export interface Rejection {
   readonly code:
-    'HashDiffers' | 'NameDiffers' | 'NoIgnitionContent' | 'NotReferenced' | 'OtherPool' | 'Terminating' | 'WriteDenied';
+    | 'HashDiffers'
+    | 'NameDiffers'
+    | 'NoCopy'
+    | 'NoIgnitionContent'
+    | 'NotReferenced'
+    | 'OtherPool'
+    | 'Terminating'
+    | 'WriteDenied';
   readonly reason: string;
   readonly advice: Advice;
 }
@@ -106,8 +113,7 @@ export function planRestore(content: Content, state: RestoreState, options: Want
   const { name } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
-  const referrers = listReferrers({ nodes: state.nodes, pools: state.pools });
-  const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
+  const strong = summarizeStrong(name, state);
   const nodesOnDisk = findNodesOnDisk(name, state, options);
   const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
   const neededSteps = listSteps(state, config, pool);
@@ -131,6 +137,26 @@ export function planRestore(content: Content, state: RestoreState, options: Want
       differences: [],
       warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
     },
+  };
+}
+
+function summarizeStrong(name: ConfigName, { nodes, pools }: RestoreState) {
+  return summarizeReferences(name, listReferrers({ nodes, pools }), MAX_REFERRERS).strong;
+}
+
+/** What is reported about a missing config that a directory or a List lacks. */
+export function rejectWithoutCopy(name: ConfigName, source: string, state: RestoreState): PlanReport {
+  const reason = 'the config is missing, and no readable file of the source contains it';
+  const advice = advise('choose another source; see which node has a copy', shell`machineconfig-guard check`);
+  return {
+    name,
+    source,
+    pool: findPool(state, parsePoolName(name))?.referrer.name ?? null,
+    namedBy: formatReferrers(summarizeStrong(name, state)) || null,
+    rejection: { code: 'NoCopy', reason, advice },
+    comparedWith: null,
+    differences: [],
+    warnings: [],
   };
 }
 

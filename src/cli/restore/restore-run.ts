@@ -8,6 +8,7 @@ import { readWithRetries } from '../../client/poll.ts';
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import type { ConfigName } from '../../mco/machine-config.ts';
 import {
   type RunReport,
   type StepOptions,
@@ -21,6 +22,7 @@ import {
   chooseContent,
   type PlanReport,
   planRestore,
+  rejectWithoutCopy,
   type Rejection,
   type RestorePlan,
   type WantedRestore,
@@ -37,6 +39,10 @@ import {
 export interface RestoreOptions extends StepOptions, WantedRestore {
   /** Undefined reads it from the cluster's install-config. */
   readonly controlPlaneReplicas?: number | undefined;
+  /** Missing configs that are wanted, and that `source` lacks. */
+  readonly withoutCopy?: readonly ConfigName[];
+  /** The arguments of `--from`, for messages. */
+  readonly source?: string;
 }
 
 /** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
@@ -105,7 +111,11 @@ class RestoreRun extends StepRun {
       const advice = advise('to give up the restore, unpause it', toUnpauseCommand(pool));
       this.progress(`pool ${pool} stays paused for this restore`, advice);
     }
-    const configs = plans.map((plan) => this.#buildConfigReport(plan));
+    const { withoutCopy = [], source = '' } = this.options;
+    const lacking = withoutCopy.map((name): ConfigReport => {
+      return { ...rejectWithoutCopy(name, source, state), outcome: 'rejected', steps: [] };
+    });
+    const configs = [...plans.map((plan) => this.#buildConfigReport(plan)), ...lacking];
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');
     const problems = failure instanceof CliError ? failure.advice : [];
     const next = plans.flatMap((plan, index) => {

@@ -66,9 +66,10 @@ export function createRestoreCommand(): Command {
     .addHelpText(
       'after',
       `
-The source is a MachineConfig as JSON or YAML, or a directory of them, such as
-/etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a directory, the
-command restores every missing config that a node or a pool names. node/NAME
+The source is a MachineConfig as JSON or YAML, a List of them, or a directory,
+such as /etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a List or
+a directory, the command restores every missing config that a node or a pool
+names, and exits with 1 if one has no copy. node/NAME
 reads the disk of a node with its machine-config-daemon pod.
 If copies of a config differ, the one that matches its name counts; repeat
 --from to compare copies.
@@ -123,14 +124,18 @@ async function runRestore(
   const onSkip = (problem: string): void => output.printProgress(`skipped: ${problem}`, 0);
   // A node can lack the config that it no longer needs.
   const isStarted = name !== undefined && snapshot.configs.has(name) && from?.every(isOnNode) === true;
-  const configs =
+  const { configs, isCollection } =
     from === undefined || isStarted
-      ? [findStarted(name, snapshot)]
+      ? { configs: [findStarted(name, snapshot)], isCollection: false }
       : await readSources(from, { api, snapshot, name, isConfirmed, onSkip, signal });
+  const hasCopy = (missing: ConfigName): boolean => configs.some((config) => config.name === missing);
+  const isWhole = isCollection && name === undefined;
   const { timeout: timeoutMs } = flags;
   return await restore(api, {
     ...flags,
     configs,
+    source: from?.join(', ') ?? '',
+    withoutCopy: isWhole ? listMissingNames(snapshot).filter((missing) => !hasCopy(missing)) : [],
     name,
     isConfirmed,
     timeoutMs,

@@ -156,6 +156,48 @@ test('restores from a directory in spite of an unusable file, which it names, an
 });
 
 test.each([
+  ['YAML documents', (configs: readonly string[]) => configs.map((config) => `---\n${config}\n`).join('')],
+  ['a List', (configs: readonly string[]) => `{"kind":"List","items":[${configs.join(',')}]}`],
+])('restores the missing config from %s, given directly, on stdin or in a directory', async (_, join) => {
+  const { run, cluster, start } = await startHealthyCluster();
+  const [missing, other] = [createConfigOnDisk('worker'), createConfigOnDisk('worker', listFiles(1, 'other'))];
+  annotate(cluster, 'worker-0', { desiredConfig: missing.name });
+  const file = path.join(createTemporaryDirectory(), 'all.yaml');
+  const pipe = new RegExp(`^${missing.name} \\(from`, 'm');
+  writeFileSync(file, join([missing.bootstrapText, other.text]));
+  for (const source of [file, path.dirname(file)]) {
+    expect(await run('restore', '--from', source)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(pipe) as string,
+    });
+  }
+  const { child, outcome } = start('restore', '--from', '-');
+  child.stdin?.end(join([missing.text, other.text]));
+  expect(await outcome).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(pipe) as string });
+  writeFileSync(file, join([other.text, other.text]));
+  const lacking = await run('restore', missing.name, '--from', file);
+  expect([lacking.exitCode, lacking.stderr]).toEqual([2, expect.stringContaining(`not contain ${missing.name}; `)]);
+});
+
+test('exits with 1 if a missing config has no copy in the directory, and names the files that it skipped', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  const other = createConfigOnDisk('worker');
+  annotate(cluster, 'worker-0', { desiredConfig: GONE });
+  const directory = createTemporaryDirectory();
+  writeFileSync(path.join(directory, 'all.yaml'), `items: [{metadata: {name: ${GONE}`);
+  const nothing = await run('restore', '--from', directory);
+  expect(nothing).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/skipped: .*all\.yaml/) as string });
+  expect(nothing.stdout).toMatch(/Not restored \(NoCopy\)[^]*\nNothing was written\.\n/);
+  annotate(cluster, 'worker-0', { currentConfig: other.name });
+  writeFileSync(path.join(directory, 'other.yaml'), other.text);
+  const part = await run('restore', '--from', directory, '--confirm', '--timeout', '1s');
+  expect([part.exitCode, cluster.get('machineconfigs', other.name)]).toEqual([1, expect.anything()]);
+  expect(part.stdout).toMatch(new RegExp(`^${GONE} \\(from [^]*\\(NoCopy\\)[^]*Not every config was restored`, 'm'));
+  annotate(cluster, 'worker-0', { desiredConfig: other.name });
+  expect(await run('restore', '--from', directory)).toMatchObject({ exitCode: 0 });
+});
+
+test.each([
   ['--from', '', 'Must be a file, a directory, - or node/NAME.'],
   ['--from', 'node/', 'Must be a file, a directory, - or node/NAME.'],
   ['--from', 'nodes/ ', 'Must be a file, a directory, - or node/NAME.'],
