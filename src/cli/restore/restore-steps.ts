@@ -124,7 +124,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
     createStep,
     {
       action: 'SetPoolStatus',
-      description: `set status.configuration.name of pool ${poolName}, from which new machines get their config`,
+      description: `set status.configuration.name of pool ${poolName} to ${name}, so that new machines get it`,
       isNeeded: isStatusNeeded,
       write: toPatch(`${poolPath}/status`, { status: { configuration: { name } } }),
     },
