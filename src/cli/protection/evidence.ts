@@ -10,6 +10,7 @@ import {
   POLICY_BINDINGS_PATH,
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
+import { ADMISSION_POLICY, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { formatFlagLabels } from '../../install/profiles.ts';
 import { MAX_NAME_LENGTH } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
@@ -29,6 +30,8 @@ export interface Evidence {
   readonly floor: readonly PolicyBinding[] | undefined;
   readonly deployment: StoredObject | null | undefined;
   readonly lease: StoredObject | null | undefined;
+  /** Whether the API server serves ValidatingAdmissionPolicy v1. */
+  readonly servesPolicies: boolean;
 }
 
 /** A registration of the guard. Part of the JSON of `verify`. */
@@ -73,11 +76,12 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);
   const read = async (path: string) => (await readObject<StoredObject>(api, path, 'get', signal)) ?? null;
-  const [webhooks, floor, deployment, lease] = await Promise.all([
+  const [webhooks, floor, deployment, lease, version] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
     orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME))),
     orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME))),
+    orForbidden(readVersion(api, signal)),
   ]);
   return {
     readAt: new Date(),
@@ -87,6 +91,7 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
     floor: floor?.flat(),
     deployment,
     lease,
+    servesPolicies: version !== undefined && version >= ADMISSION_POLICY,
   };
 }
 
@@ -97,6 +102,16 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
 /** Undefined if the user may not read it, or if no pod holds it. */
 export function findHeldLease(lease: Evidence['lease']): StoredObject['spec'] {
   return lease?.spec?.holderIdentity ? lease.spec : undefined;
+}
+
+/** Undefined if the API server has no version of Kubernetes that the guard supports. */
+async function readVersion(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
+  const { gitVersion } = (await readObject<{ readonly gitVersion?: string }>(api, '/version', 'get', signal)) ?? {};
+  try {
+    return parseKubernetesVersion(String(gitVersion));
+  } catch {
+    return undefined;
+  }
 }
 
 async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {

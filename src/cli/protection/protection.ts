@@ -27,8 +27,8 @@ export interface Protection {
   readonly failing: string | null;
   /** What ends it. */
   readonly advice: Advice | null;
-  /** How to delete a config while the state is BLOCKED. */
-  readonly wayOut: Advice | null;
+  /** How to delete a config while the state is BLOCKED, from the smallest step to the largest. */
+  readonly waysOut: readonly Advice[];
 }
 
 interface Finding {
@@ -36,7 +36,7 @@ interface Finding {
   readonly effect: 'denies' | 'blocks' | 'allows' | 'unknown';
   readonly reason: string;
   readonly advice: Advice | null;
-  readonly wayOut?: Advice;
+  readonly waysOut?: readonly Advice[];
 }
 
 export const UNKNOWN = {
@@ -45,13 +45,17 @@ export const UNKNOWN = {
   by: null,
   failing: null,
   advice: null,
-  wayOut: null,
+  waysOut: [],
 } as const;
 
 const INSTALL_ADVICE = advise('install the guard', shell`machineconfig-guard explain install/in-a-running-cluster`);
 const RENDER = shell`machineconfig-guard render --from-cluster --out - | oc apply -f -`;
 const APPLY_FLOOR = shell`machineconfig-guard render --from-cluster --profile policy-floor --out - | oc apply -f -`;
 export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', shell`machineconfig-guard verify`);
+const FAIL_OPEN_ADVICE = advise(
+  'if a deletion cannot wait, fail open: policies then deny the deletion of configs in use, and unused ones can go',
+  shell`machineconfig-guard render --from-cluster --profile fail-open-with-floor --out - | oc apply -f -`,
+);
 const ENFORCE_COMMAND = shell`oc patch mcguard cluster --type=merge -p ${verbatim('{"spec":{"mode":"Enforce"}}')}`;
 /** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
 const POLICY_ADVICE = advise(
@@ -95,6 +99,8 @@ const BREAK_GLASS = advise(
 );
 /** The clocks of this machine and of the guard can differ. */
 const CLOCK_TOLERANCE_MS = 60_000;
+/** Each replica tries to acquire the Lease every 26 s, or every 46 s while requests hang (src/status/lease.ts). */
+const TAKEOVER_MS = 46_000;
 /** The answers of a guard that has listed the references. */
 const DECISIONS = new Set<string | undefined>(['MCG_IN_USE', 'MCG_HELD']);
 const FLOOR_POLICIES = new Set<string | undefined>(Object.values(ADMISSION_POLICIES));
@@ -131,9 +137,12 @@ function derive(evidence: Evidence, dryRun: DryRun | undefined): Protection {
   const failing = isGuardAbsent ? null : reason;
   const blocker = [guard, floor].find((finding) => finding?.effect === 'blocks');
   if (blocker !== undefined) {
-    const explanation = `every rendered-config deletion is denied because ${blocker.reason}. Configs in use are safe`;
-    const { wayOut = null } = blocker;
-    return { ...UNKNOWN, state: 'BLOCKED', explanation, failing: blocker.reason, advice: blocker.advice, wayOut };
+    // A policy can deny the deletion of other MachineConfigs, too.
+    const others = blocker === guard ? ', and no other request is affected, so the repair can wait' : '';
+    const denial = `every rendered-config deletion is denied because ${blocker.reason}`;
+    const explanation = `${denial}. Configs in use are safe${others}`;
+    const { waysOut = [] } = blocker;
+    return { ...UNKNOWN, state: 'BLOCKED', explanation, failing: blocker.reason, advice: blocker.advice, waysOut };
   }
   const { policy, webhook, failed } = dryRun === undefined ? {} : parseAnswer(dryRun.answer);
   // A policy engine can deny without knowing which configs are in use.
@@ -218,7 +227,7 @@ function findFloor(evidence: Evidence, { answer, unused, kind }: DryRun): Findin
     const { policy, reason = '' } = parseAnswer(seen);
     if (!FLOOR_POLICIES.has(policy) || reason.startsWith('MCG_IN_USE')) continue;
     const removal = shell`oc delete validatingadmissionpolicybinding ${String(policy)}`;
-    return { ...toFinding('blocks', `the policy ${policy} fails`, POLICY_ADVICE), wayOut: adviseWayOut(removal) };
+    return { ...toFinding('blocks', `the policy ${policy} fails`, POLICY_ADVICE), waysOut: [adviseRemoval(removal)] };
   }
   const { policy } = parseAnswer(answer);
   if (FLOOR_POLICIES.has(policy))
@@ -259,6 +268,11 @@ function predictGuard(evidence: Evidence): Finding {
   const expiresAt = Date.parse(renewTime ?? '') + Number(leaseDurationSeconds) * 1_000;
   if (readAt.getTime() > expiresAt + CLOCK_TOLERANCE_MS) {
     const reason = `the leader has not renewed its Lease since ${renewTime}, so the guard may be cut off`;
+    return toFinding('unknown', reason, VERIFY_ADVICE);
+  }
+  const releasedAt = lease?.spec?.holderIdentity === '' ? lease.spec.renewTime : undefined;
+  if (readAt.getTime() > Date.parse(releasedAt ?? '') + TAKEOVER_MS + CLOCK_TOLERANCE_MS) {
+    const reason = `a stopped replica released the Lease at ${releasedAt}, and no other one has acquired it since`;
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }
   if ((deployment?.status?.readyReplicas ?? 0) > 0)
@@ -311,12 +325,14 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   return toCallFailure(`a certificate of the guard has expired (${message})`, advice, evidence);
 }
 
-/** No annotation and no mode help while the API server cannot call the guard. */
+/** No annotation and no mode help while the API server cannot call the guard. Before OpenShift 4.17, no policy does. */
 function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Finding {
-  const { configuration = '' } = evidence.webhooks?.[0] ?? {};
+  const { configuration = '', installation, target } = evidence.webhooks?.[0] ?? {};
+  const isOfRender = installation !== 'cert-manager' && target?.startsWith(`Service ${INSTALLED_NAME}/`) === true;
   const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
-  const removal = shell`oc delete validatingwebhookconfiguration ${configuration}`;
-  return { ...toFinding('blocks', reason, advice), wayOut: adviseWayOut(removal, rest) };
+  const removal = adviseRemoval(shell`oc delete validatingwebhookconfiguration ${configuration}`, rest);
+  const waysOut = evidence.servesPolicies && isOfRender ? [FAIL_OPEN_ADVICE, removal] : [removal];
+  return { ...toFinding('blocks', reason, advice), waysOut };
 }
 
 function adviseTrust({ webhooks }: Evidence): Advice {
@@ -324,10 +340,10 @@ function adviseTrust({ webhooks }: Evidence): Advice {
 }
 
 function toBlockage(reason: string): Finding {
-  return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
+  return { ...toFinding('blocks', reason, LOG_ADVICE), waysOut: [BREAK_GLASS] };
 }
 
-function adviseWayOut(removal: ShellCommand | undefined, rest = 'nothing'): Advice {
+function adviseRemoval(removal: ShellCommand | undefined, rest = 'nothing'): Advice {
   return advise(`to delete configs meanwhile, remove what denies; then ${rest} protects configs in use`, removal);
 }
 

@@ -70,7 +70,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_REASON_LENGTH = 400;
 const UNTESTED_NOTE = 'The states come from the objects of the clusters. Whether a guard answers was not tested.';
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
-const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null });
+const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null, servesPolicies: false });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 
@@ -141,8 +141,9 @@ async function readEntry(flags: StatusFlags, context: string) {
     return await withKubeApi({ ...flags, requestTimeout, context }, 'machineconfig-guard/status', async (api) => {
       server = api.address;
       const status = summarizeEvidence(await readEvidence(api));
-      const [advice, wayOut] = [status.advice, status.wayOut].map((item) => item && inContext(item, context));
-      return { entry: { context, server, ...status, advice: advice ?? null, wayOut: wayOut ?? null }, isDenied: false };
+      const advice = status.advice && inContext(status.advice, context);
+      const waysOut = status.waysOut.map((way) => inContext(way, context));
+      return { entry: { context, server, ...status, advice, waysOut }, isDenied: false };
     });
   } catch (error) {
     const isDenied = error instanceof CliError;
@@ -217,11 +218,11 @@ function isRead({ unreadable }: ClusterStatus): boolean {
 }
 
 function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
-  const { context, state, explanation, advice, wayOut } = entry;
+  const { context, state, explanation, advice, waysOut } = entry;
   if (state === 'PROTECTED' && advice === null) return [];
   const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
   const width = format.width - 2;
-  const next = formatNext({ ...format, width }, advice, wayOut);
+  const next = formatNext({ ...format, width }, advice, ...waysOut);
   const [first, ...lines] = [...wrapText(text, width), ...next];
   return [first ?? '', ...lines.map((line) => `  ${line}`), ''];
 }

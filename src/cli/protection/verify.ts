@@ -114,7 +114,7 @@ function isSettled({ mode, ...protection }: VerifyReport): boolean {
 
 function formatReport(report: VerifyReport, format: ReportFormat): string {
   const width = getLineWidth(format);
-  const { webhooks, floor, mode, warnings, unused, dryRun, answer, state, explanation, advice, wayOut } = report;
+  const { webhooks, floor, mode, warnings, unused, dryRun, answer, state, explanation, advice, waysOut } = report;
   const bindings = floor?.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
   const facts: [string, string][] = [
     ['webhook', webhooks?.map(formatWebhook).join('; ') ?? '<unknown>'],
@@ -138,7 +138,7 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
     ...lines,
     '',
     ...wrapText(`${state}: ${explanation}.`, width),
-    ...formatNext(format, advice, wayOut),
+    ...formatNext(format, advice, ...waysOut),
     '',
   ].join('\n');
 }

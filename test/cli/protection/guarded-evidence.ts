@@ -27,6 +27,7 @@ export const GUARDED: Evidence = {
   },
   webhooks: [WEBHOOK],
   floor: [],
+  servesPolicies: true,
   deployment: { spec: { replicas: 2 }, status: { readyReplicas: 2 } },
   lease: {
     spec: {

@@ -36,9 +36,9 @@ function derive(used: string, evidence = '', unused = 'ALLOWED', kind: ReferrerK
   return deriveProtection(toEvidence(evidence), answer && { answer, unused: other, kind });
 }
 
-/** The state, what protects, the explanation, the advice and the way out. */
-function toTexts({ state, by, explanation, advice, wayOut }: Protection): readonly string[] {
-  const clauses = [advice, wayOut].map((item) => (item ? new CommandFormatter('mcg', {}).toClause(item) : ''));
+/** The state, what protects, the explanation, the advice and the ways out. */
+function toTexts({ state, by, explanation, advice, waysOut }: Protection): readonly string[] {
+  const clauses = [advice, ...waysOut].map((item) => (item ? new CommandFormatter('mcg', {}).toClause(item) : ''));
   return [by === null ? state : `${state} ${by}`, explanation, ...clauses];
 }
 
@@ -52,10 +52,10 @@ test.each(TABLES.objects)('if %s, the objects of the cluster say what protects',
 
 test.each(TABLES.dryRuns)('if %s, the dry run says what protects', (...row) => {
   const [, message = '', evidence, state, explanation, advice] = row;
-  expect(toTexts(derive(message, evidence))).toEqual([state, matching(explanation), matching(advice), '']);
+  expect(toTexts(derive(message, evidence))).toEqual([state, matching(explanation), matching(advice)]);
 });
 
-test.each(TABLES.blocked)('is blocked if %s, and names the way out', (...row) => {
+test.each(TABLES.blocked)('is blocked if %s, and names the ways out', (...row) => {
   const [, message = '', evidence, ...patterns] = row;
   // The guard or the floor can deny a config in use while each other deletion is denied for this cause.
   for (const used of [message, 'IN_USE', 'POLICY'])
@@ -74,7 +74,12 @@ test.each(TABLES.behindFloor)('if a policy denies and, of the guard, %s, says bo
 });
 
 test('says what protects without the webhook, that no policy checks builds, and counts a hold as a decision', () => {
-  const rest = ['', 'FLOOR'].map((floor) => derive('EOF', floor).wayOut?.text.match(/then (.*) protects/)?.[1]);
+  const rest = ['', 'FLOOR'].map(
+    (floor) =>
+      derive('EOF', floor)
+        .waysOut.at(-1)
+        ?.text.match(/then (.*) protects/)?.[1],
+  );
   expect(rest).toEqual(['nothing', 'only the policy floor']);
   const ofBuild = derive('ALLOWED', 'ABSENT FLOOR', 'ALLOWED', 'MachineOSBuild');
   expect(ofBuild.explanation).toMatch(/; no policy .* checks MachineOSBuilds$/);
