@@ -28,6 +28,8 @@ const PLURAL_OR_GROUP = /(?<=machineconfig)(?:s?\.machineconfiguration\.openshif
 /** Names that begin with as many letters of a mistyped one are probably meant. */
 const MIN_BEGINNING = 5;
 const MAX_NEAREST = 5;
+/** Words of a question that say nothing about its topic. */
+const QUESTION_WORDS = /\b(?:an?|are|can|do|does|how|i|is|it|my|of|our|the|to|was|we|what|when|where|which|why)\b|\?/g;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
@@ -37,8 +39,9 @@ export function createExplainCommand(): Command {
       'after',
       `
 The text is the documentation of this version. Without a topic, the command
-lists all codes, alerts and pages. For another word, it prints the nearest
-topics. It needs neither a cluster nor the internet.
+lists all codes, alerts and pages. For another word, it prints the section that
+begins with it, or names the nearest topics. It needs neither a cluster nor the
+internet.
 Exit codes: 0 printed, 2 unknown topic.
 
 Examples:
@@ -53,7 +56,7 @@ Examples:
       const entries = await listEntries();
       const mainTopics = entries.filter(({ topics, section }) => topics.includes(section) && !section.includes('/'));
       const text =
-        words.length === 0 ? formatTopics(mainTopics) : formatTopic(findTopic(words.join(' '), entries), entries);
+        words.length === 0 ? formatTopics(mainTopics) : formatTopic(findTopics(words.join(' '), entries), entries);
       command.configureOutput().writeOut?.(`${text}\n`);
     });
   return command;
@@ -78,7 +81,11 @@ async function listEntries(): Promise<readonly Entry[]> {
     return { topics: [code], section: 'inspect/before-the-install', meaning: text, text };
   });
   const alerts = Array.from(readPackageFile('docs/monitoring.md').matchAll(ALERT), ([, alert = '']) => alert);
-  return [...[...PAGES, ...alerts].flatMap(readPage), ...rules];
+  const ofAlerts = alerts.flatMap(readPage);
+  const meaning = 'what to do about each alert';
+  const list = formatTopics(ofAlerts.filter(({ topics: [topic = ''] }) => alerts.includes(topic)));
+  const runbooks = { topics: ['runbooks'], section: 'monitoring/alerts', meaning, text: list };
+  return [...PAGES.flatMap(readPage), ...ofAlerts, runbooks, ...rules];
 }
 
 /** The page and its sections, each with the sections below it, and the items that stand in each. */
@@ -98,19 +105,24 @@ function readPage(page: string): readonly Entry[] {
   });
 }
 
-/** @throws CliError with the nearest topics if none has the name, and no heading quotes the text */
-function findTopic(given: string, entries: readonly Entry[]): string {
+/**
+ * The topic of the given name, or whose heading quotes the given text, or with a word that begins with it. Of several,
+ * the others follow.
+ * @throws CliError with the nearest topics
+ */
+function findTopics(given: string, entries: readonly Entry[]): readonly string[] {
   const topics = [...new Set(entries.flatMap((entry) => entry.topics))];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
   const topic = topics.find((name) => simplify(name) === wanted) ?? findQuote(given, entries);
-  if (topic !== undefined) return topic;
+  if (topic !== undefined) return [topic];
 
   const findNear = (part: string): readonly string[] =>
     topics.filter((name) => part !== '' && simplify(name).includes(part));
-  const near = findNear(wanted);
-  const [only, ...more] = near;
-  if (only !== undefined && more.length === 0) return only;
-  const word = given.trim().toLowerCase();
+  const word = given.toLowerCase().replaceAll(QUESTION_WORDS, ' ').trim();
+  const whole = findNear(wanted);
+  const ofWords = word.includes(' ') ? topics.filter((name) => hasWords(name, word)) : findNear(simplify(word));
+  const near = whole.length > 0 ? whole : ofWords;
+  if (near.length === 1) return near;
   const mentioning = entries.filter(
     ({ section, text }) => !PAGES.includes(section) && text.toLowerCase().includes(word),
   );
@@ -121,14 +133,25 @@ function findTopic(given: string, entries: readonly Entry[]): string {
   const sections = word === '' ? [] : mentioning.map(({ section }) => section);
   const found = [near, sections, findBeginning(wanted)].find(({ length }) => length > 0);
   // The middle of a word says little. Codes and alerts come before sections.
+  const hasBeginning = (name: string): boolean => name.split(/[-/]/).some((part) => part.startsWith(word));
+  const isFirst = (name: string): boolean => name.replace(/^\w+\/-?/, '').startsWith(word);
   const rank = (name: string): number =>
-    (name.split(/[-/]/).some((part) => part.startsWith(word)) ? 0 : 2) + Number(name.includes('/'));
+    (hasBeginning(name) ? 0 : 4) + (isFirst(name) ? 0 : 2) + Number(name.includes('/'));
   const nearest = [...new Set(found)].toSorted((one, other) => rank(one) - rank(other));
+  if (word !== '' && nearest[0] !== undefined && hasBeginning(nearest[0])) return nearest.filter(hasBeginning);
   const advice = advise(
     nearest.length === 0 ? 'list all topics' : `the nearest: ${joinFirst(nearest, MAX_NEAREST)}; read the first`,
     shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,
   );
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, { advice });
+}
+
+/** Whether the topic contains the beginnings of all words, so that `blocked` finds `blocking`. */
+function hasWords(topic: string, words: string): boolean {
+  const beginnings = words
+    .split(/\s+/)
+    .map((word) => simplify(word.slice(0, Math.max(MIN_BEGINNING, word.length - 3))));
+  return beginnings.every((beginning) => beginning !== '' && simplify(topic).includes(beginning));
 }
 
 /**
@@ -157,12 +180,12 @@ function simplify(name: string): string {
 }
 
 /**
- * What explains the topic, and the topics that its links lead to, each with its meaning. Without their commands: one
- * that stands away from its explanation can be wrong for the reader.
+ * What explains the first topic, and the others and those that its links lead to, each with its meaning. Without
+ * their commands: one that stands away from its explanation can be wrong for the reader.
  */
-function formatTopic(topic: string, entries: readonly Entry[]): string {
+function formatTopic([topic = '', ...more]: readonly string[], entries: readonly Entry[]): string {
   const own = entries.filter(({ topics }) => topics.includes(topic));
-  const others = new Set(own.flatMap((entry) => [entry.section, ...listLinks(entry)]));
+  const others = new Set([...more, ...own.flatMap((entry) => [entry.section, ...listLinks(entry)])]);
   others.delete(topic);
   const body = own.map(({ text, section }) => formatMarkdown(text, section)).join('\n');
   if (others.size === 0) return body;

@@ -62,11 +62,39 @@ test('prints a section of a page, and no command of the sections that its links 
 test.each([
   ['MCG_INUSE', 'MCG_IN_USE'],
   ['mcg-held', 'MCG_HELD'],
-  ['upgrade', 'install/upgrade'],
+  ['how do I uninstall', 'install/uninstall'],
+  ['upgrade blocked', 'troubleshooting/is-the-guard-blocking-my-upgrade-drain-or-reboot'],
+  ['Is the guard blocking my upgrade?', 'troubleshooting/is-the-guard-blocking-my-upgrade-drain-or-reboot'],
   ['diskdiffers', 'DiskDiffers'],
   ['MCG_HELD: a machine may be booting with it', 'MCG_HELD'],
 ])('prints for %s the topic %s', async (given, topic) => {
   expect(await explain(given)).toBe(await explain(topic));
+});
+
+test.each([
+  ['upgrade', ['install/upgrade', 'troubleshooting/is-the-guard-blocking-my-upgrade-drain-or-reboot']],
+  ['hold', ['operate/hold-what-may-be-booting', 'fleet/mode-and-hold']],
+  ['disconnected', ['install/disconnected-clusters', 'operate/is-it-down-in-a-disconnected-site']],
+  [
+    'x509',
+    [
+      'troubleshooting/-x509-certificate-signed-by-unknown-authority',
+      'troubleshooting/-x509-certificate-has-expired-or-is-not-yet-valid',
+    ],
+  ],
+])('prints for %s the section that begins with it, and names the others', async (given, [first = '', ...others]) => {
+  const [text = '', seeAlso = ''] = (await explain(given)).split(SEE_ALSO);
+  const [ofFirst] = (await explain(first)).split(SEE_ALSO);
+  expect(text.trimEnd()).toBe(ofFirst?.trimEnd());
+  for (const other of others) expect(seeAlso).toContain(`- ${other}: `);
+});
+
+test('lists for runbooks all alerts, and leads from a refused connection to two of them', async () => {
+  const [runbooks = ''] = (await explain('runbooks')).split(SEE_ALSO);
+  expect(findAll(runbooks, /^- (\w+): /gm).toSorted()).toEqual(ALERTS.toSorted());
+  const refused = await explain('failed calling webhook "x": dial tcp 10.0.0.1:443: connect: connection refused');
+  expect(refused).toMatch(/If it persists, run `machineconfig-guard verify`/);
+  for (const alert of ['Absent', 'Unreachable']) expect(refused).toContain(`\n- MachineConfigGuard${alert}: `);
 });
 
 const REJECTIONS = findAll(readFile('src/cli/restore/restore-plan.ts'), /\bcode: '(\w+)'/g);
@@ -139,7 +167,6 @@ test.each([
   ['DiskDifers', '; the nearest: DiskDiffers; read the first: '],
   ['operate/nowhere', '; the nearest: operate'],
   ['etcd', '; the nearest: '],
-  ['hold', '; the nearest: operate/hold-what-may-be-booting'],
   [' ', '; list all topics: '],
 ])('for %s, names the nearest topics', async (topic, sentence) => {
   expect(await runProgram(['explain', topic])).toEqual(usageError(sentence));
