@@ -10,6 +10,7 @@ import { ACCEPT_METADATA_LIST } from '../../kube/media-types.ts';
 import type { Step } from '../steps/step-run.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
+import { findGitOpsTool } from './gitops-tool.ts';
 
 /** Part of the JSON of `uninstall`. */
 export interface InstalledObject {
@@ -17,6 +18,8 @@ export interface InstalledObject {
   readonly namespace: string | null;
   readonly name: string;
   readonly uid: string;
+  /** The GitOps tool that creates it again, as its marks show. */
+  readonly appliedBy: string | null;
 }
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -52,8 +55,9 @@ export async function findInstalledObjects(api: KubeApi, signal: AbortSignal): P
     // Undefined if the API server does not serve the kind.
     const list = await readObject<StoredList<ApiObject>>(api, path, 'list', signal, ACCEPT_METADATA_LIST);
     const namespace = parsePath(collection).namespace ?? null;
-    for (const { metadata } of list?.items ?? []) {
-      found.push({ kind, namespace, name: String(metadata?.name), uid: String(metadata?.uid) });
+    for (const item of list?.items ?? []) {
+      const { name, uid } = item.metadata ?? {};
+      found.push({ kind, namespace, name: String(name), uid: String(uid), appliedBy: findGitOpsTool(item) });
     }
   }
   return found;

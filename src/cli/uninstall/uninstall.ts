@@ -5,10 +5,13 @@ import { Output } from '../../client/output/output.ts';
 import {
   applyStyle,
   formatNext,
+  indent,
   type ReportFormat,
   type Style,
   wrapParagraph,
 } from '../../client/output/text-format.ts';
+import { groupBy } from '../../common/group-by.ts';
+import { countNoun } from '../../common/printable-text.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { formatSteps, throwUnlessOk } from '../steps/step-run.ts';
 import { uninstall, type UninstallReport } from './uninstall-run.ts';
@@ -30,7 +33,8 @@ with the value machineconfig-guard. Sends every deletion as a dry run first.
 Deletes webhook configurations and policies before the rest, because without the
 guard they deny deletions. Then a dry-run deletion of a rendered MachineConfig
 shows that nothing denies it. The namespace and the CRD take their content with
-them. Waits up to 2 minutes for their end. Run it again to continue.
+them. Waits up to 2 minutes for their end. Run it again to continue. Warns of a
+GitOps tool that creates the objects again.
 Permissions: list all these kinds. --confirm: get and delete them; those of
 verify; patch webhook configurations if the policy webhook-deletion-reason is
 installed.
@@ -61,6 +65,12 @@ Examples:
 
 function formatReport(report: UninstallReport, format: ReportFormat): string {
   const lines = formatSteps(format, report.steps);
+  for (const [tool, [first, ...more]] of groupBy(report.objects, ({ appliedBy }) => appliedBy)) {
+    if (tool === null || first === undefined) continue;
+    const others = more.length === 0 ? '' : ` and ${countNoun(more.length, 'other object')}`;
+    const warning = `${tool} applies ${first.kind} ${first.name}${others}. Stop that first, or it creates them again.`;
+    lines.push(indent(format, `Warning: ${warning}`));
+  }
   if (lines.length > 0) lines.push('');
   const [style, conclusion] = formatConclusion(report);
   lines.push(applyStyle(format, style, wrapParagraph(format, conclusion)));

@@ -99,6 +99,13 @@ test('says what it would delete, has deleted and has not deleted, and what comes
     method === 'DELETE' && forbidden.test(`${path}?${query.toString()}`) ? { status: 403 } : 'pass',
   );
   await transcribe('a list', 'uninstall');
+  const tracked = { metadata: { annotations: { 'argocd.argoproj.io/tracking-id': 'guard:x' } } };
+  for (const resource of ['validatingwebhookconfigurations', 'clusterroles', 'namespaces'])
+    cluster.patch(resource, INSTALLED_NAME, tracked);
+  await transcribe('a list of what Argo CD applies', 'uninstall');
+  const untracked = { metadata: { annotations: null } };
+  for (const resource of ['validatingwebhookconfigurations', 'clusterroles', 'namespaces'])
+    cluster.patch(resource, INSTALLED_NAME, untracked);
   await transcribe('without a right', 'uninstall', '--confirm');
   forbidden = /clusterroles.machineconfig-guard.$/;
   await transcribe('an end in the middle', 'uninstall', '--confirm');
