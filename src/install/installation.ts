@@ -128,7 +128,6 @@ function chooseDirectories(options: InstallationOptions): string[] {
   const components = {
     'service-ca': authority === undefined,
     generated: authority !== undefined,
-    'fail-open-with-floor': profile === 'fail-open-with-floor',
     'single-node': options.singleNode,
     'host-network': options.hostNetwork,
     'no-machineconfig-access': !machineconfigAccess,
@@ -137,6 +136,8 @@ function chooseDirectories(options: InstallationOptions): string[] {
     'openshift-4.14': version < MATCH_CONDITIONS,
     'openshift-4.15': version >= MATCH_CONDITIONS && version < FLOW_SCHEMA,
     'openshift-4.16': version >= FLOW_SCHEMA && version < ADMISSION_POLICY,
+    // After those of the releases, which make its build fail: `buildInstallation` rejects it with a sentence.
+    'fail-open-with-floor': profile === 'fail-open-with-floor',
   };
   const names = Object.entries(components).filter(([, isChosen]) => isChosen === true);
   return ['base', ...names.map(([name]) => `components/${name}`)];

@@ -14,7 +14,7 @@ interface Kustomization {
 }
 
 interface Operation {
-  readonly op: 'add' | 'replace' | 'remove';
+  readonly op: 'add' | 'replace' | 'remove' | 'test';
   readonly path: string;
   readonly value?: unknown;
 }
@@ -79,7 +79,9 @@ function applyOperation(manifest: Manifest, { op, path: pointer, value }: Operat
   if (keys.at(-1) === '-') manifest.addIn(keys.slice(0, -1), manifest.createNode(value));
   // As in kustomize, a patch of a missing field is an error.
   else if (op !== 'add' && !manifest.hasIn(keys)) throw new Error(`there is no ${pointer} to ${op}`);
-  else if (op === 'remove') manifest.deleteIn(keys);
+  else if (op === 'test') {
+    if (manifest.getIn(keys) !== value) throw new Error(`testing value ${pointer} failed`);
+  } else if (op === 'remove') manifest.deleteIn(keys);
   else manifest.setIn(keys, manifest.createNode(value));
 }
 

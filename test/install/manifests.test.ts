@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readPackageFile } from '../../src/files/package-file.ts';
+import { buildManifests } from '../../src/install/kustomization.ts';
 import { readField } from './read-field.ts';
 import { parsePoolName, toConfigName } from '../../src/mco/machine-config.ts';
 import { isObjectName } from '../../src/kube/api-object.ts';
@@ -40,6 +41,15 @@ test.each([
   const pool = isObjectName(name) ? (parsePoolName(toConfigName(name)) ?? '') : '';
   expect(new RegExp(pattern).test(name)).toBe(isObjectName(pool));
 });
+
+test.each(['openshift-4.16', 'openshift-4.15', 'openshift-4.14'])(
+  'a build with %s fails if the guard fails open, because the release has no policy floor',
+  (component) => {
+    const build = (overlay: string) => buildManifests([`overlays/${overlay}`, `components/${component}`]);
+    expect(() => build('fail-open-with-floor')).toThrow('testing value /webhooks/0/failurePolicy failed');
+    expect(build('service-ca')).not.toEqual([]);
+  },
+);
 
 test('the settings policy compares every setting of the CRD with its default', () => {
   const properties = read('base/crd.yaml', 'spec.versions.0.schema.openAPIV3Schema.properties.spec.properties');
