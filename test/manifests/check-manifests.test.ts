@@ -191,10 +191,12 @@ test('--split writes one document per file, keeps every other file, and checks t
     'openshift/x.yaml.patch_1': '- op: remove\n',
   });
   const before = read(directory);
-  const { exitCode, stdout } = await check('--split', out);
-  expect([exitCode, stdout]).toEqual([
+  const { exitCode, stdout, stderr } = await check('--split', out);
+  const next = 'next, replace manifests/ and openshift/ of the installer with those in it';
+  expect([exitCode, stdout, stderr.replaceAll(/\s+/g, ' ')]).toEqual([
     0,
     expect.stringMatching(/\nInstalls, but a part .*: 0 errors and 1 warning in 6 manifests of/),
+    `machineconfig-guard: wrote one document per file to ${out}; ${next} `,
   ]);
   const after = read(out);
   const split = ['01', '02', '03'].map((index) => `openshift/mirrors-${index}.yaml`);

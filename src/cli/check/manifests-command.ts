@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createListOutputOption, parseText, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
+import { formatPath } from '../../files/file-error.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
 import { withStopSignal } from '../../client/signals.ts';
 
@@ -61,6 +62,10 @@ Examples:
       );
       if (warning !== undefined) output.printNote(`${format.commands.program}: warning: ${warning}`);
       output.printReport(report, flags.output === 'name' ? names : table);
+      if (flags.split !== undefined) {
+        const next = 'next, replace manifests/ and openshift/ of the installer with those in it';
+        output.printMessage(`wrote one document per file to ${formatPath(flags.split)}; ${next}`);
+      }
       if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
       if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
     });
