@@ -19,6 +19,8 @@ export const KINDS: readonly Kind[] = [
   defineKind('', 'ConfigMap'),
   defineKind(MCO_GROUP, 'MachineConfig'),
   defineKind(MCO_GROUP, 'MachineConfigPool'),
+  defineKind(MCO_GROUP, 'KubeletConfig'),
+  defineKind(MCO_GROUP, 'ContainerRuntimeConfig'),
   defineKind(MCO_GROUP, 'MachineOSBuild', ['v1', 'v1alpha1']),
   defineKind(MCO_GROUP, 'MachineOSConfig', ['v1', 'v1alpha1']),
   defineKind('admissionregistration.k8s.io', 'ValidatingWebhookConfiguration'),
