@@ -38,7 +38,11 @@ export async function readGuardReports(api: KubeApi, signal: AbortSignal) {
   const reports = new Map<string, Partial<MissingConfigReport>>();
   const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
   for (const [config, deletion] of Object.entries(deletions)) {
-    reports.set(config, { deletedAt: toText(deletion?.['time']), deletedBy: toText(deletion?.['user']) });
+    reports.set(config, {
+      deletedAt: toText(deletion?.['time']),
+      deletedBy: toText(deletion?.['user']),
+      deletionReason: toText(deletion?.['reason']),
+    });
   }
   for (const reference of danglingReferences) {
     const config = String(reference?.['config']);

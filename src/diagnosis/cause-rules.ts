@@ -554,11 +554,13 @@ const FILE_DIFFERENCES = {
   state: 'has another state than in',
 } as const;
 
-function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigReport): string {
+function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: MissingConfigReport): string {
   if (deletedAt === null) return quote(explanation ?? '');
   const time = quote(deletedAt);
   const user = quote(deletedBy ?? '');
-  return user === '' ? `The guard saw its deletion at ${time}` : `The guard allowed "${user}" to delete it at ${time}`;
+  if (user === '') return `The guard saw its deletion at ${time}`;
+  const reason = deletionReason === null ? '' : ` for the reason "${quote(deletionReason)}"`;
+  return `The guard allowed "${user}" to delete it at ${time}${reason}`;
 }
 
 /** @param requests the names of any number of requests */

@@ -18,6 +18,8 @@ export interface MissingConfigReport {
   readonly deletedAt: string | null;
   /** The user that deleted the config. */
   readonly deletedBy: string | null;
+  /** The reason in the annotation that allowed the deletion. */
+  readonly deletionReason: string | null;
 }
 
 interface CauseFields {

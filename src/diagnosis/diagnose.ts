@@ -173,6 +173,7 @@ function toProblem(cause: Cause): Problem {
     explanation: missing?.explanation ?? null,
     deletedAt: missing?.deletedAt ?? null,
     deletedBy: missing?.deletedBy ?? null,
+    deletionReason: missing?.deletionReason ?? null,
     message: getRule(cause).sentence(cause, subject, false),
   };
 }

@@ -8,7 +8,7 @@ import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import type { Referrer } from '../mco/referrer.ts';
 
-const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null } as const;
+const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null, deletionReason: null } as const;
 
 /** A cause for each field that names a config that does not exist. */
 export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {

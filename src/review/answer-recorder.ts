@@ -21,6 +21,8 @@ export interface AnswerRecorderOptions {
 export interface RecordedDeletion {
   readonly time: Date;
   readonly user: string;
+  /** Of the annotation that allowed it. Printable. */
+  readonly reason?: string;
 }
 
 export interface RecordedDenial extends RecordedDeletion {
@@ -121,14 +123,14 @@ export class AnswerRecorder {
     if (config === undefined) return;
     const { name, uid } = config;
     const time = this.#options.now();
+    const override = toPrintableLine(overrideReason, MAX_REASON_LENGTH);
     if (outcome === 'denied') this.lastDenial = { time, name, user, referrers };
-    else this.deletions.set(name, { time, user });
+    else this.deletions.set(name, { time, user, ...(override !== '' && { reason: override }) });
 
     const regarding = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid };
     const record = (reason: 'DeletionDenied' | 'DeletionOverridden', text: string): void =>
       this.#options.events.record({ regarding, action: 'Delete', variant: user, reason, note: `${user}: ${text}` });
     if (outcome === 'denied') record('DeletionDenied', message);
-    const override = toPrintableLine(overrideReason, MAX_REASON_LENGTH);
     if (outcome === 'overridden') record('DeletionOverridden', `${message}: ${override}`);
   }
 }

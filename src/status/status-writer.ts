@@ -127,7 +127,7 @@ export class StatusWriter {
     const hasAnswers = lastDenial !== undefined || deletions.length > 0;
     if (!hasAnswers || startedAt - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return guard;
 
-    const patch: { lastDenial?: LastDenial; deletions?: Record<string, StoredDeletion | null> } = {};
+    const patch: { lastDenial?: LastDenial; deletions?: Record<string, object | null> } = {};
     const { time: storedTime = '' } = guard.status?.lastDenial ?? {};
     const denial = lastDenial && toStored(lastDenial);
     // Another replica may have denied later. A time in the future is wrong.
@@ -135,9 +135,11 @@ export class StatusWriter {
     if (deletions.length > 0) {
       // Each replica patches its own keys, and removes the oldest.
       const own = Object.fromEntries(deletions.map(([name, deletion]) => [name, toStored(deletion)]));
+      // A merge patch would keep the reason of an earlier deletion.
+      const written = Object.fromEntries(Object.entries(own).map(([name, each]) => [name, { reason: null, ...each }]));
       const all = Object.entries({ ...guard.status?.deletions, ...own });
       const oldest = all.toSorted(([, a], [, b]) => (a.time < b.time ? 1 : -1)).slice(MAX_DELETIONS);
-      patch.deletions = { ...own, ...Object.fromEntries(oldest.map(([name]) => [name, null])) };
+      patch.deletions = { ...written, ...Object.fromEntries(oldest.map(([name]) => [name, null])) };
     }
 
     const answer = Object.keys(patch).length > 0 ? await this.#patch(guard, patch, signal) : guard;

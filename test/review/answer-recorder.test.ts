@@ -31,6 +31,7 @@ const DENIAL_EVENT = `${ABOUT} DeletionDenied: kube:admin: ${IN_USE.message}`;
 const NOTHING = { events: [], lastDenial: undefined, deletions: {} };
 const DENIAL = { time: NOW, name: NAME, user: 'kube:admin', referrers: IN_USE.references };
 const DELETION = { [NAME]: { time: NOW, user: 'kube:admin' } };
+const OVERRIDE = { [NAME]: { ...DELETION[NAME], reason: 'CHG-7' } };
 const OVERRIDE_EVENT = `${ABOUT} DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
 
 let recorder: AnswerRecorder;
@@ -77,7 +78,7 @@ test.each<[string, Verdict, ConfigState, Review, object]>([
   ['what Audit allows', WOULD_DENY, 'exists', REVIEW, { deletions: DELETION }],
   ['an allowed deletion', ALLOWED, 'exists', REVIEW, { deletions: DELETION }],
   ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, {}],
-  ['an override', OVERRIDDEN, 'exists', REVIEW, { deletions: DELETION, events: [OVERRIDE_EVENT] }],
+  ['an override', OVERRIDDEN, 'exists', REVIEW, { deletions: OVERRIDE, events: [OVERRIDE_EVENT] }],
   ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, {}],
 ])('logs and counts %s', async (_case, verdict, configState, review, expected) => {
   record(verdict, configState, { review });

@@ -212,8 +212,13 @@ test('adds the deletions that it allowed to those of other replicas, and keeps t
   const ofOthers = Array.from({ length: 50 }, (_, second) => [`rendered-${second}`, toDeletion(second, 'gc')]);
   patchStatus({ deletions: Object.fromEntries(ofOthers) as object });
   answers.deletions.set('rendered-a', { ...toDeletion(50, 'alice'), time: new Date(toDeletion(50, 'alice').time) });
-  answers.deletions.set('rendered-7', { ...toDeletion(51, 'bob'), time: new Date(toDeletion(51, 'bob').time) });
-  const own = { 'rendered-a': toDeletion(50, 'alice'), 'rendered-7': toDeletion(51, 'bob') };
+  const reason = 'CHG-7';
+  answers.deletions.set('rendered-7', { ...toDeletion(51, 'bob'), time: new Date(toDeletion(51, 'bob').time), reason });
+  // Without a reason, the write removes that of an earlier deletion.
+  const own = {
+    'rendered-a': { ...toDeletion(50, 'alice'), reason: null },
+    'rendered-7': { ...toDeletion(51, 'bob'), reason },
+  };
   expect(await write()).toEqual([{ deletions: { ...own, 'rendered-0': null } }]);
   vi.advanceTimersByTime(10_000);
   expect(await write()).toHaveLength(1);

@@ -116,18 +116,20 @@ test('prints each part of the report as JSON, with commands for the cluster of t
 });
 
 const SEEN = [{ config: GONE, deletedAt: '2026-11-20T11:58:01Z' }];
-const ALLOWED = { [GONE]: { time: '2026-11-20T11:58:00Z', user: 'alice' }, [OLD]: null };
+const ALLOWED = { [GONE]: { time: '2026-11-20T11:58:00Z', user: 'alice', reason: 'CHG-1' }, [OLD]: null };
 
 test.each([
-  ['only allowed', { deletions: ALLOWED }, '2026-11-20T11:58:00Z', 'alice'],
-  ['only saw', { danglingReferences: SEEN }, '2026-11-20T11:58:01Z', null],
-  ['allowed and saw', { danglingReferences: SEEN, deletions: ALLOWED }, '2026-11-20T11:58:01Z', 'alice'],
-])('names who deleted a config if the guard %s the deletion', async (_case, status, deletedAt, deletedBy) => {
+  ['only allowed', { deletions: ALLOWED }, '2026-11-20T11:58:00Z', 'alice', 'CHG-1'],
+  ['only saw', { danglingReferences: SEEN }, '2026-11-20T11:58:01Z', null, null],
+  ['allowed and saw', { danglingReferences: SEEN, deletions: ALLOWED }, '2026-11-20T11:58:01Z', 'alice', 'CHG-1'],
+])('names who deleted a config if the guard %s the deletion', async (_case, status, deletedAt, deletedBy, reason) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status });
   const { stdout } = await run('check', '--output', 'json');
-  expect(JSON.parse(stdout)).toMatchObject({ problems: [{ config: GONE, deletedAt, deletedBy }] });
+  expect(JSON.parse(stdout)).toMatchObject({
+    problems: [{ config: GONE, deletedAt, deletedBy, deletionReason: reason }],
+  });
 });
 
 test('--wait waits for a consistent cluster, and prints one line per change on stderr', async () => {

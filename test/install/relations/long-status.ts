@@ -70,7 +70,7 @@ export async function writeLongStatus(): Promise<object> {
     now: NOW,
   });
   const deletions = new LRUCache<string, RecordedDeletion>({ max: MAX_DELETIONS });
-  for (const number of MANY) deletions.set(toConfig(number).name, { time: NOW, user: 'admin' });
+  for (const number of MANY) deletions.set(toConfig(number).name, { time: NOW, user: 'admin', reason: 'r' });
   const referrer = { kind: 'Node', name: 'node', field: 'currentConfig' } as const;
   const lastDenial = {
     time: NOW,
