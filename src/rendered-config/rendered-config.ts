@@ -273,15 +273,15 @@ function parseJson(text: string, source: string): unknown {
 
 function readYaml(text: string, source: string): unknown[] {
   const values: unknown[] = [];
-  let line = 0;
+  let line = 1;
   for (const document of text.split(DOCUMENT_START)) {
     try {
-      const { value, hasMore } = parseYaml(document, source);
-      if (hasMore) throw new YamlError('text after the end of a document', 1);
+      const { value, hasMore } = parseYaml(document, source, undefined, line);
+      if (hasMore) throw new YamlError('text after the end of a document', line);
       values.push(value);
     } catch (error) {
       if (!(error instanceof YamlError)) throw error;
-      throw new FileError(`${source} is neither JSON nor YAML (line ${line + error.line}); copy the file again`);
+      throw new FileError(`${source} is neither JSON nor YAML (line ${error.line}); copy the file again`);
     }
     line += document.split('\n').length - 1;
   }
