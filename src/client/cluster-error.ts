@@ -4,7 +4,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, describeError, isTimeout } from '../kube/errors.ts';
 import { CredentialsError } from './credentials-error.ts';
 import { shell, verbatim } from '../diagnosis/shell-command.ts';
-import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
+import { type Advice, advise, LOGIN_ADVICE, toApplyCommand } from './output/advice.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 300;
@@ -94,8 +94,7 @@ function adviseRoles(userAgent: string, { verb, resource }: ClusterAccessError['
 }
 
 function adviseProfile(profile: string): Advice {
-  const command = shell`machineconfig-guard render --from-cluster --profile ${profile} --out - | oc apply -f -`;
-  return advise('an administrator can apply the role that has the right', command);
+  return advise('an administrator can apply the role that has the right', toApplyCommand(profile));
 }
 
 function explainConnectionError(error: unknown): string {

@@ -1,4 +1,4 @@
-import { type Advice, advise } from '../../client/output/advice.ts';
+import { type Advice, advise, toApplyCommand } from '../../client/output/advice.ts';
 import { shell, type ShellCommand, verbatim } from '../../diagnosis/shell-command.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
@@ -50,11 +50,10 @@ export const UNKNOWN = {
 
 const INSTALL_ADVICE = advise('install the guard', shell`machineconfig-guard explain install/in-a-running-cluster`);
 const RENDER = shell`machineconfig-guard render --from-cluster --out - | oc apply -f -`;
-const APPLY_FLOOR = shell`machineconfig-guard render --from-cluster --profile policy-floor --out - | oc apply -f -`;
 export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', shell`machineconfig-guard verify`);
 const FAIL_OPEN_ADVICE = advise(
   'if a deletion cannot wait, fail open: policies then deny the deletion of configs in use, and unused ones can go',
-  shell`machineconfig-guard render --from-cluster --profile fail-open-with-floor --out - | oc apply -f -`,
+  toApplyCommand('fail-open-with-floor'),
 );
 const ENFORCE_COMMAND = shell`oc patch mcguard cluster --type=merge -p ${verbatim('{"spec":{"mode":"Enforce"}}')}`;
 /** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
@@ -295,7 +294,7 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
   const denying = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
   const unchecked = kinds.find((kind) => !denying.has(ADMISSION_POLICIES[kind] ?? ''));
   if (unchecked === undefined) return toFinding('denies', 'the policy floor is active');
-  const apply = advise('apply the policy floor', APPLY_FLOOR);
+  const apply = advise('apply the policy floor', toApplyCommand('policy-floor'));
   const advice = unchecked in ADMISSION_POLICIES ? apply : INSTALL_ADVICE;
   return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }

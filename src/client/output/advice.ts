@@ -11,6 +11,11 @@ export function advise(text: string, line?: ShellCommand): Advice {
   return { text, command: line ?? null };
 }
 
+/** The command that renders a profile for the cluster, and applies it. Undefined if the name could change it. */
+export function toApplyCommand(profile: string): ShellCommand | undefined {
+  return shell`machineconfig-guard render --from-cluster --profile ${profile} --out - | oc apply -f -`;
+}
+
 export const LOGIN_ADVICE = advise('log in with', shell`oc login`);
 
 /** The client library gives the service account of a pod this context, which no other program knows. */
