@@ -183,7 +183,7 @@ export class Reflector<Item extends { readonly name: string }> {
       listed.set(item.name, item);
     };
     const result = await withTimeout(this.#timing.requestMs, signal, (limited) =>
-      listResource(this.#api, this.resource, add, limited, RELISTS),
+      listResource(this.#api, this.resource, add, limited, { purpose: RELISTS }),
     );
     if (result !== undefined) await this.#checkListVersion(result, signal);
 

@@ -123,10 +123,10 @@ const NO_STATE: ClusterState = {
 /**
  * A list of each kind. It retries each list until it succeeds or fails permanently, such as with 403.
  *
- * A config that moves between a pool and a node could be in neither list. So the lists of pools and builds follow that
- * of the nodes, and must equal what the guard knew of them before it: then nothing has changed while the nodes were
- * listed (a double collect: Afek et al., "Atomic snapshots of shared memory", 1993). Otherwise the read starts again.
- * The watches know what was before, or else a list. See docs/internals/decisions/0001 for the limits.
+ * A config that moves between a pool and a node could be in neither list. So the API server reads the pools and builds
+ * after the nodes, and they must equal what the guard knew of them before it: then nothing has changed while the nodes
+ * were listed (a double collect: Afek et al., "Atomic snapshots of shared memory", 1993). Otherwise the read starts
+ * again. The watches know what was before, or else a list. See docs/internals/decisions/0001 for the limits.
  */
 class LiveRead {
   readonly number: number;
@@ -176,9 +176,7 @@ class LiveRead {
     const { signal } = this.#aborted;
     let before = this.#options.index.formatPoolsAndBuilds() ?? (await this.#readPoolsAndBuilds());
     for (;;) {
-      await this.#read(NODES);
-      if (signal.aborted) return;
-      const after = await this.#readPoolsAndBuilds();
+      const after = await this.#readAll();
       if (signal.aborted) return;
       // If a kind is unreadable, the guard allows nothing, so another round would not help.
       if (after === undefined || after === before) break;
@@ -188,6 +186,19 @@ class LiveRead {
     this.#isConsistent = true;
   }
 
+  /**
+   * Lists the nodes, and the pools and builds as soon as the list of nodes can no longer change, which is before it has
+   * arrived. Returns what {@link #readPoolsAndBuilds} does.
+   */
+  async #readAll(): Promise<string | undefined> {
+    let last: Promise<string | undefined> | undefined;
+    await this.#read(NODES, () => {
+      // One after another, because each replaces what the last one has read.
+      last = Promise.resolve(last).then(async () => await this.#readPoolsAndBuilds());
+    });
+    return await (last ?? this.#readPoolsAndBuilds());
+  }
+
   /** Returns names and versions, or undefined if one of the kinds is unreadable. */
   async #readPoolsAndBuilds(): Promise<string | undefined> {
     const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#read(resource)));
@@ -195,13 +206,13 @@ class LiveRead {
   }
 
   /** Lists until it succeeds. Returns undefined if the resource is unreadable or the read was aborted. */
-  async #read(resource: Resource<Referrer>): Promise<string | undefined> {
+  async #read(resource: Resource<Referrer>, onHead?: () => void): Promise<string | undefined> {
     const { signal } = this.#aborted;
     const backoff = new Backoff(100, 1_000);
     this.#problems.set(resource.name, 'no complete answer in time');
     while (!signal.aborted) {
       try {
-        const referrers = await this.#list(resource);
+        const referrers = await this.#list(resource, onHead);
         this.#referrers.set(resource.name, referrers);
         this.#problems.delete(resource.name);
         return formatVersions(referrers);
@@ -217,7 +228,7 @@ class LiveRead {
   }
 
   /** @throws like `listResource`, and MalformedList if the list cannot be one of the present cluster */
-  async #list(resource: Resource<Referrer>): Promise<readonly Referrer[]> {
+  async #list(resource: Resource<Referrer>, onHead: (() => void) | undefined): Promise<readonly Referrer[]> {
     const { api, index } = this.#options;
     const isOfNodes = resource === NODES;
     const referrers: Referrer[] = [];
@@ -228,7 +239,7 @@ class LiveRead {
     // Before the request, because a list is only as new as its request.
     const newest = index.newestVersion(resource.name);
     const listed = isOfNodes ? { ...NODES, isNeeded: this.#nodeFilter } : resource;
-    const list = await listResource(api, listed, add, this.#aborted.signal, LIVE_READS);
+    const list = await listResource(api, listed, add, this.#aborted.signal, { purpose: LIVE_READS, onHead });
     if (list !== undefined) {
       if (newest !== undefined && isOlderVersion(list.resourceVersion, newest))
         throw new MalformedList(`the list has version ${list.resourceVersion}, but ${newest} was seen before`);

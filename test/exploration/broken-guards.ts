@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream';
 import { toClusterState } from '../support/cluster-state.ts';
 import type { PoolReferrer, Referrer } from '../../src/mco/referrer.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
-import type { KubeApi } from '../../src/kube/api.ts';
+import type { ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
 import { type Bound, HOLD_MS } from './bounds.ts';
@@ -35,6 +36,21 @@ const listOnce = readWith((_parts, api) => async (config, signal) => {
   }
   return toClusterState(config, referrers);
 });
+
+/** As if the API server sent the head of a list before it has read the list. */
+const expectEarlyHeads: BrokenGuard = (_parts, api) => {
+  const request = api.request.bind(api);
+  api.request = async (sent) => {
+    if (!sent.path.startsWith(NODES.paths[0])) return await request(sent);
+    const answer = request(sent);
+    const body = Readable.from(
+      (async function* read() {
+        yield* (await answer).body;
+      })(),
+    );
+    return await Promise.resolve({ status: 200, headers: {}, body: body as ApiResponse['body'] });
+  };
+};
 
 const acceptOldLists: BrokenGuard = ({ index }) => {
   index.newestVersion = () => undefined;
@@ -136,6 +152,7 @@ const HELD = 'a pool named A within the hold';
 export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, string])[] = [
   ['decides from the index alone', decideFromIndex, ONE_WRITE, IN_USE],
   ['lists each kind once', listOnce, THREE_WRITES, IN_USE],
+  ['lists the pools before the API server has read the nodes', expectEarlyHeads, THREE_WRITES, IN_USE],
   ['accepts a list that is older than its index', acceptOldLists, ONE_FAULT, IN_USE],
   ['ignores a kind that it cannot read', ignoreUnreadable, ONE_FAULT, IN_USE],
   ['lets a review join a running live read', joinRunningRead, TWO_DELETIONS, IN_USE],

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { limitSignal, NEVER_ABORTED as NO_DEADLINE, sleep, waitOrAbort } from '../../src/common/wait.ts';
@@ -128,6 +129,31 @@ describe('with fake timers', () => {
     expect(cluster.version).toBe(1_003);
     expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
     expect([api.counts.get(NODES), api.counts.get(POOLS)]).toEqual([count, known === undefined ? 2 : count]);
+  });
+
+  test('lists pools at the head of each list of nodes, and keeps those of the last one', async () => {
+    const sent: string[] = [];
+    const firstNodes = new PassThrough();
+    let answerFirstPools = (): void => {};
+    poolsAndBuilds = 'worker@1004 ';
+    api.onList = async (path, count) => {
+      sent.push(`${path === NODES ? 'nodes' : 'pools or builds'} ${count}`);
+      if (path === POOLS && count === 1) await new Promise<void>((resolve) => (answerFirstPools = resolve));
+    };
+    api.change = (path, count, answer) =>
+      path === NODES && count === 1 ? { ...answer, body: firstNodes as unknown as ApiResponse['body'] } : answer;
+    const read = reader.read(CONFIG, NO_DEADLINE);
+    await advance(0);
+    expect(sent).toEqual(['nodes 1', 'pools or builds 1', 'pools or builds 1']);
+
+    setConfig('pool', CONFIG);
+    firstNodes.destroy();
+    await advance(0);
+    await advance(1_000);
+    expect(sent.slice(3)).toEqual(['nodes 2']);
+    answerFirstPools();
+    expect(referencesIn(await read)).toEqual(['MachineConfigPool worker spec']);
+    expect(sent.slice(4)).toEqual(['pools or builds 2', 'pools or builds 2']);
   });
 
   test('names the references as unreadable if pools change until the deadline, or if it has passed', async () => {
@@ -272,7 +298,7 @@ describe('over HTTPS', () => {
     let lists = 0;
     faults.intercept(({ path }) => (path === NODES && (lists += 1) <= 2 ? 'hang' : 'pass'));
     const stop = new AbortController();
-    const relist = listResource(api, NODE_RESOURCE, () => {}, stop.signal, RELISTS);
+    const relist = listResource(api, NODE_RESOURCE, () => {}, stop.signal, { purpose: RELISTS });
     await expect.poll(() => lists).toBe(1);
     const { unreadable } = await reader.read(CONFIG, NO_DEADLINE);
     expect({ unreadable, lists }).toEqual({ unreadable: [], lists: 3 });

@@ -40,14 +40,14 @@ export async function listResource(
   resource: AnyResource,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
-  purpose?: Purpose,
+  options?: Omit<CollectionOptions, 'query'>,
 ): Promise<ListResult | undefined> {
   const { paths, isAlwaysServed } = resource;
   let notFound: unknown;
   for (const path of paths) {
     try {
       // Each served version of a kind has all its objects.
-      return await listCollection(api, path, resource, onObject, signal, { purpose });
+      return await listCollection(api, path, resource, onObject, signal, options);
     } catch (error) {
       if (!isNotFound(error)) throw error;
       notFound = error;
@@ -62,6 +62,11 @@ export interface CollectionOptions {
   readonly query?: Readonly<Record<string, string>>;
   /** `LISTS` by default. */
   readonly purpose?: Purpose | undefined;
+  /**
+   * Called at the head of the response. The API server sends it after it has read the whole collection, so the list
+   * contains no later write (kubernetes, apiserver/pkg/endpoints/handlers/get.go, ListResource).
+   */
+  readonly onHead?: (() => void) | undefined;
 }
 
 /**
@@ -75,7 +80,7 @@ export async function listCollection(
   resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'isNeeded' | 'isProtobuf'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
-  { query = {}, purpose = LISTS }: CollectionOptions = {},
+  { query = {}, purpose = LISTS, onHead }: CollectionOptions = {},
 ): Promise<ListResult> {
   const { kind, isMetadataOnly = false, isTable = false, isNamespaced = path.includes('/namespaces/') } = resource;
   // `/api/v1/nodes` or `/apis/GROUP/VERSION/RESOURCE`.
@@ -87,6 +92,7 @@ export async function listCollection(
     purpose,
     signal,
   });
+  onHead?.();
   const addObject = (object: ApiObject): void => {
     // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
     if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
