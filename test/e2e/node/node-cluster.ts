@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { networkInterfaces } from 'node:os';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type Binaries, findPrograms } from '../control-plane/binaries.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
@@ -16,18 +17,16 @@ import { requireNode } from './requirements.ts';
 /** How many nodes a network has addresses for. */
 export const MAX_NODES = 4;
 
-export type NodeAddresses = ReturnType<ReturnType<typeof chooseNetwork>['addressesOf']>;
+export type NodeAddresses = ReturnType<Awaited<ReturnType<typeof reserveNetwork>>['addressesOf']>;
 
 /**
- * Chooses the addresses of a cluster, unlike those of every other cluster on this machine. They are from 198.18.0.0/15,
- * which RFC 2544 reserves for tests, so no network that this machine can reach has them.
+ * Reserves the addresses of a cluster, which no other cluster on this machine has until the end of this process. They
+ * are from 198.18.0.0/15, which RFC 2544 reserves for tests, so no network that this machine can reach has them.
  */
-function chooseNetwork() {
-  const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-  const taken = new Set(interfaces.map(({ address }) => address));
+async function reserveNetwork() {
   let number: number;
   do number = randomInt(256);
-  while (taken.has(`198.18.${number}.1`));
+  while (!(await isReserved(number)));
   const gateway = `198.18.${number}.1`;
   return {
     /** The address of this machine for the nodes and their pods. */
@@ -41,6 +40,15 @@ function chooseNetwork() {
       podSubnet: `198.19.${number}.${64 * index}/26`,
     }),
   };
+}
+
+/** Binds an abstract socket (unix(7)): one process gets each name, and the kernel frees it when the process ends. */
+async function isReserved(number: number): Promise<boolean> {
+  const lock = createServer().unref().listen(`\0mcg-network-${number}`);
+  return await once(lock, 'listening').then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Built apart from those of the control plane, which most runs need alone. */
@@ -73,7 +81,7 @@ export class NodeCluster {
   static async start(binaries: Binaries, nodeCount: number, log: Log): Promise<NodeCluster> {
     const files = await findNodeFiles(binaries.release, log);
     log(`Starting ${nodeCount} node${nodeCount === 1 ? '' : 's'} …`);
-    const network = chooseNetwork();
+    const network = await reserveNetwork();
     const controlPlane = await ControlPlane.start(binaries, network.gateway);
     const cluster = new NodeCluster(controlPlane);
     try {
