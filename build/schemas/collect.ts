@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { parse } from 'yaml';
+import { KindCatalog, type KindVersion } from '../../src/manifests/schemas.ts';
 import { convertSchema, type Json, resolvePointer } from './convert-schema.ts';
 import { downloadModule, runGo } from './go-modules.ts';
 import { addOverlay, addTypeOverlay, checkOverlay } from './overlay.ts';
@@ -54,6 +56,7 @@ interface Swagger {
   readonly paths: Readonly<Record<string, { readonly post?: Json }>>;
 }
 
+const NAMES = parse(readFileSync(new URL('names.yaml', import.meta.url), 'utf8')) as unknown;
 const FEATURE_SET = 'release.openshift.io/feature-set';
 const SELF_MANAGED = 'include.release.openshift.io/self-managed-high-availability';
 /** Of a directory with a CRD for each version of the operator, and of examples. */
@@ -108,9 +111,10 @@ async function readMetadata(): Promise<unknown> {
 }
 
 async function collectRelease(release: ReleaseSources, kubelet: unknown): Promise<FoundKind[]> {
-  const api = await downloadModule(`${API}@${release.api}`);
   const kubernetes = await downloadModule(`${KUBERNETES}@${release.kubernetes}`);
-  const swagger = readJson(join(kubernetes, 'api/openapi-spec/swagger.json')) as Swagger;
+  const builtIn = listBuiltIn(readJson(join(kubernetes, 'api/openapi-spec/swagger.json')) as Swagger, release);
+  if (release.api === undefined) return [...keepCustomKinds(release.openshift), ...builtIn];
+  const api = await downloadModule(`${API}@${release.api}`);
   const folders = [api];
   if (!existsSync(join(api, 'machineconfiguration'))) folders.push(join(await downloadModule(OPERATOR), 'install'));
   const olm = await downloadModule(OLM);
@@ -145,12 +149,29 @@ async function collectRelease(release: ReleaseSources, kubelet: unknown): Promis
     return listVersions(definition, toSource(definition.path), kubelet, isOpen);
   });
   const names = new Set(custom.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
-  const builtIn = listBuiltIn(swagger, release);
   const openapi = readJson(join(api, 'openapi/openapi.json')) as Swagger;
   const aggregated = Object.entries(AGGREGATED)
     .filter(([name]) => !names.has(name))
     .map(([name, scope]) => findAggregated(name, scope, openapi, release));
   return [...custom, ...builtIn, ...aggregated];
+}
+
+/** What the data file says about a release, of the kinds that a kube-apiserver does not serve itself. */
+function keepCustomKinds(release: string): FoundKind[] {
+  const catalog = KindCatalog.shared();
+  return [...catalog.names].flatMap((name) => {
+    const [apiVersion = '', kind = ''] = name.split(' ');
+    const versions = catalog.find(apiVersion, kind) as readonly (KindVersion & { readonly source: string })[];
+    return versions
+      .filter(
+        ({ source, releases }) =>
+          releases.includes(release) && !name.startsWith('internal/') && !source.startsWith(KUBERNETES),
+      )
+      .map(({ featureSets, isNamespaced, isGo = false, source, schema }) => {
+        const scope = isNamespaced === true ? 'Namespaced' : 'Cluster';
+        return { apiVersion, kind, scope, ...(featureSets && { featureSets }), isGo, source, schema };
+      });
+  });
 }
 
 /** @param isOpen whether objects may have unknown fields */
@@ -298,7 +319,7 @@ function formatLines(releases: ReadonlyMap<string, readonly FoundKind[]>, intern
     const flags = { ...(scope === 'Namespaced' && { isNamespaced: true }), ...(isGo && { isGo }) };
     return JSON.stringify({ ...entry, ...flags, schema: pool.replace(schema, true) });
   });
-  return [JSON.stringify({ releases: names }), ...lines.toSorted(), ...pool.format()];
+  return [JSON.stringify({ releases: names, names: NAMES }), ...lines.toSorted(), ...pool.format()];
 }
 
 function readJson(file: string): unknown {

@@ -18,8 +18,12 @@ interface Addition {
   readonly before?: string;
   readonly must?: string;
   readonly cel?: string;
-  /** Reasons for a violation of the rule in CEL, each with a pattern of the value. The first one counts. */
+  /** An expression in CEL for the reason of a violation. Empty for none. */
+  readonly cause?: string;
+  /** Instead of it: reasons, each with a pattern of the value. The first one counts. */
   readonly causes?: Readonly<Record<string, string>>;
+  /** The code of a violation of the rule in CEL that every reader accepts. */
+  readonly code?: string;
   /** Fields that are not required. */
   readonly optional?: readonly string[];
   /** Keywords of JSON Schema. */
@@ -132,6 +136,8 @@ function add(schema: Json, addition: Addition): Json {
     must,
     cel,
     causes,
+    cause = causes && toExpression(causes),
+    code,
     optional = [],
     ...keywords
   } = addition;
@@ -139,14 +145,16 @@ function add(schema: Json, addition: Addition): Json {
   const added = (keywords['required'] ?? []) as readonly string[];
   const required = [...new Set([...known, ...added])].filter((name) => !optional.includes(name));
   const texts = Object.keys(keywords).map((keyword) => [keyword, must] as const);
-  const rule = cel === undefined ? [] : [{ rule: cel, must, ...(causes && { cause: toExpression(causes) }) }];
+  const rule = cel === undefined ? [] : [{ rule: cel, must, ...(cause && { cause }), ...(code && { code }) }];
+  // The schema of a release that is kept has the rule already.
+  const others = ((schema['cel'] ?? []) as readonly Json[]).filter((each) => each['rule'] !== cel);
   return sortKeys({
     ...schema,
     ...keywords,
     ...((known.length > 0 || required.length > 0) && { required }),
     ...(must !== undefined &&
       texts.length > 0 && { must: { ...(schema['must'] as Json), ...Object.fromEntries(texts) } }),
-    ...(rule.length > 0 && { cel: [...((schema['cel'] ?? []) as readonly unknown[]), ...rule] }),
+    ...(rule.length > 0 && { cel: [...others, ...rule] }),
   });
 }
 

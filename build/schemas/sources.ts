@@ -1,8 +1,11 @@
 /** The modules of an OpenShift release that say which kinds it serves and what their objects contain. */
 export interface ReleaseSources {
   readonly openshift: string;
-  /** A commit of its branch of github.com/openshift/api, the newest one in the module proxy on 2026-11-28. */
-  readonly api: string;
+  /**
+   * A commit of its branch of github.com/openshift/api, the newest one in the module proxy on 2026-11-28. Undefined if
+   * the proxy has none any more. The entries of its CRDs then stay as they are in the data file.
+   */
+  readonly api?: string;
   readonly kubernetes: string;
 }
 
@@ -14,7 +17,8 @@ export const RELEASES: readonly ReleaseSources[] = [
   { openshift: '4.14', api: 'v0.0.0-20241031180523-b1c90a6cf9a3', kubernetes: 'v1.27.4' },
   { openshift: '4.15', api: 'v0.0.0-20240729140855-0a58f8c30a8c', kubernetes: 'v1.28.15' },
   { openshift: '4.16', api: 'v0.0.0-20260113171308-0677a8879a46', kubernetes: 'v1.29.6' },
-  { openshift: '4.17', api: 'v0.0.0-20260109165620-92c55bf0f372', kubernetes: 'v1.30.14' },
+  // From v0.0.0-20260109165620-92c55bf0f372.
+  { openshift: '4.17', kubernetes: 'v1.30.14' },
   { openshift: '4.18', api: 'v0.0.0-20260105154426-319dc2e49203', kubernetes: 'v1.31.0' },
   { openshift: '4.19', api: 'v0.0.0-20251217143335-482f1b56dcc4', kubernetes: 'v1.32.2' },
   { openshift: '4.20', api: 'v0.0.0-20260716173118-05da40ea9855', kubernetes: 'v1.33.0' },

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { FileError } from './file-error.ts';
-import { type NodeBudget, parseYaml, type YamlDocument, YamlError } from './yaml-document.ts';
+import { createNodeBudget, type NodeBudget, parseYaml, type YamlDocument, YamlError } from './yaml-document.ts';
 
 /** One document, as a program of the bootstrap host reads it. */
 export interface StreamDocument {
@@ -13,6 +13,8 @@ export interface StreamDocument {
   /** Why it does not parse, with the line in the file. */
   readonly error?: YamlError;
   readonly duplicates: YamlDocument['duplicates'];
+  /** Whether text follows that no program reads. */
+  readonly hasMore?: boolean;
   /** The line of a key or an item in the file. JSON has only that of the document. */
   readonly findLine: (collection: object, key: string | number) => number;
 }
@@ -37,7 +39,7 @@ const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
  * @param firstLine of the content, in lines of the file
  * @throws FileError if there are too many documents or values
  */
-export function parseStream(content: Buffer, source: string, budget: NodeBudget, firstLine = 1): YamlStream {
+export function parseStream(content: Buffer, source: string, budget = createNodeBudget(), firstLine = 1): YamlStream {
   const text = content.toString();
   // Go also reads UTF-16, but the tools that write manifests write UTF-8.
   if (!isUtf8(content)) {
@@ -110,7 +112,8 @@ function createUnreadable(text: string, line: number, error: YamlError): StreamD
   return { line, text, value: undefined, error, duplicates: [], findLine: () => line };
 }
 
-function parseJson(text: string): unknown {
+/** Undefined if the text is no JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,10 +1,15 @@
 import { isIP, isIPv4 } from 'node:net';
 import path from 'node:path';
 import { Environment, Optional } from '@marcbachmann/cel-js';
-import { parseQuantity } from './quantity.ts';
-import type { Schema } from './schemas.ts';
+import { parseJson } from '../files/yaml-stream.ts';
+import { findFieldSchema, type Schema } from './schemas.ts';
 
 type Expression = ReturnType<Environment['parse']>;
+
+const QUANTITY = /^([-+]?(?:\d+\.?\d*|\.\d+))(?:[eE]([-+]?\d+)|([KMGTPE])i|([numkMGTPE]?))$/;
+/** Powers of 1024, and of 1000 from -3 on. */
+const BINARY = ' KMGTPE';
+const DECIMAL = 'num kMGTPE';
 
 /** Go finds no path in a URL without one. */
 class ParsedUrl extends URL {
@@ -47,21 +52,19 @@ function toCel(value: unknown, schema: Schema): unknown {
   return Number.isInteger(value) && [type].flat().includes('integer') ? BigInt(Number(value)) : value;
 }
 
-function convertCollection(value: object, { items = {}, properties = {}, additionalProperties }: Schema): object {
-  if (Array.isArray(value)) return value.map((item) => toCel(item, items));
-  const others = typeof additionalProperties === 'object' ? additionalProperties : {};
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]: [string, unknown]) => [key, toCel(item, properties[key] ?? others)]),
-  );
+function convertCollection(value: object, schema: Schema): object {
+  if (Array.isArray(value)) return value.map((item) => toCel(item, schema.items ?? {}));
+  const fields = Object.entries(value) as [string, unknown][];
+  return Object.fromEntries(fields.map(([key, item]) => [key, toCel(item, findFieldSchema(schema, key) ?? {})]));
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+/** The number that a quantity of Kubernetes stands for, such as 8589934592 for `8Gi`. */
+export function parseQuantity(text: string): number | undefined {
+  const [, number, exponent, binary, decimal] = QUANTITY.exec(text) ?? [];
+  if (number === undefined) return undefined;
+  if (exponent !== undefined) return Number(number) * 10 ** Number(exponent);
+  const factor = binary ? 1024 ** BINARY.indexOf(binary) : 1000 ** (DECIMAL.indexOf(decimal || ' ') - 3);
+  return Number(number) * factor;
 }
 
 function isCidr(text: string): boolean {
@@ -79,7 +82,7 @@ function createEnvironment(): Environment {
   environment.registerType('ParsedUrl', ParsedUrl);
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
-  add('isJson(string): bool', isJson);
+  add('isJson(string): bool', (text: string) => parseJson(text) !== undefined);
   add('resolvePath(string, string): string', (...names: string[]) => path.posix.resolve(...names));
   add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
   add('isURL(string): bool', (text: string) => URL.canParse(text));

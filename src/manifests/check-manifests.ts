@@ -4,10 +4,10 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { hasRealNames } from '../rendered-config/operator/base-manifests.ts';
 import { createRender } from '../rendered-config/operator/render.ts';
 import { findOperatorImage, findRenderer } from '../rendered-config/operator/renderer.ts';
-import { compareRenders, listClusterInputs } from './compare-renders.ts';
+import { compareRenders, listClusterObjects } from './compare-renders.ts';
 import { findProblems } from './find-problems.ts';
-import { formatManifestsReport } from './format-report.ts';
-import type { ManifestsReport } from './manifests-report.ts';
+import { formatManifestsReport, type ManifestsReport } from './format-report.ts';
+import type { ManifestSet } from './manifest-set.ts';
 import { createEmptyError, readManifests } from './read-manifests.ts';
 import { splitManifests } from './split-manifests.ts';
 
@@ -26,25 +26,16 @@ interface ManifestsOptions extends ManifestsFlags {
   readonly onProgress: (text: string) => void;
 }
 
-interface ManifestsResult {
-  readonly report: ManifestsReport;
-  readonly table: string;
-  /** The files with problems, one a line. */
-  readonly names: string;
-  /** Why the operator could not render. */
-  readonly failure: string | undefined;
-  /** That the schemas are those of another release. */
-  readonly warning: string | undefined;
-}
-
 type RenderResult = Pick<ManifestsReport, 'renders' | 'problems' | 'hasRealNames'> & { readonly failure?: string };
 
 /**
  * Checks the manifests of an install.
  * @param source a directory, a file, or `-` for stdin
+ * @returns the report, also as a table, and the names of the files with problems, one a line; `failure` says why the
+ * operator could not render, and `warning` that the schemas are those of another release
  * @throws FileError, CliError; the signal's reason
  */
-export async function checkManifests(source: string, options: ManifestsOptions): Promise<ManifestsResult> {
+export async function checkManifests(source: string, options: ManifestsOptions) {
   const { split, openshiftVersion, format, signal, warningsAsErrors = false } = options;
   let input = await readManifests(source, signal);
   if (split !== undefined) {
@@ -60,7 +51,7 @@ export async function checkManifests(source: string, options: ManifestsOptions):
     throw createEmptyError(directory);
   const rendered = await renderManifests(found.set, options);
   const problems = [...rendered.problems, ...found.problems];
-  const report = {
+  const report: ManifestsReport = {
     directory,
     openshiftVersion: openshiftVersion ?? null,
     manifests: found.set.manifests.length,
@@ -79,7 +70,7 @@ export async function checkManifests(source: string, options: ManifestsOptions):
 
 /** Never rejects because of the operator: its failure must not hide the other problems. */
 async function renderManifests(
-  set: Awaited<ReturnType<typeof findProblems>>['set'],
+  set: ManifestSet,
   { operator, releaseImage, authfile, signal, onProgress }: ManifestsOptions,
 ): Promise<RenderResult> {
   const nothing = { renders: null, problems: [], hasRealNames: false };
@@ -89,9 +80,9 @@ async function renderManifests(
     const image = operator ?? (await findOperatorImage(releaseImage ?? '', authfile, signal));
     const renderer = await findRenderer(image, authfile, signal);
     onProgress('rendering what the bootstrap host and what the cluster get');
-    const inputs = listClusterInputs(set);
-    const result = await compareRenders(set, createRender(renderer, inputs, signal));
-    return { ...result, hasRealNames: hasRealNames(inputs) };
+    const objects = listClusterObjects(set);
+    const result = await compareRenders(set, createRender(renderer, objects, signal));
+    return { ...result, hasRealNames: hasRealNames(objects) };
   } catch (error) {
     signal.throwIfAborted();
     return { ...nothing, failure: (error as Error).message };

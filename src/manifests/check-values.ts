@@ -1,11 +1,10 @@
 import { toPrintableLine } from '../common/printable-text.ts';
-import { isRecord } from '../rendered-config/rendered-config.ts';
-import { MACHINE_CONFIG } from './kinds.ts';
-import type { ManifestObject, ManifestSet } from './manifest-set.ts';
+import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
+import { MACHINE_CONFIG, type ManifestObject, type ManifestSet } from './manifest-set.ts';
 import { type Finding, formatRange } from './rules/rule.ts';
 import type { ValueCode } from './rules/value-rules.ts';
 import type { KindVersion } from './schemas.ts';
-import { getValue, validateValue, type ValueProblem } from './validate.ts';
+import { validateValue, type ValueProblem } from './validate.ts';
 
 export interface ValueFinding extends Finding {
   readonly code: ValueCode;
@@ -33,7 +32,7 @@ export function findValueFindings(object: ManifestObject, set: ManifestSet): rea
   const problems = [...findProblems(value, versions, set)];
   const { config } = spec;
   if (type === MACHINE_CONFIG && isRecord(config)) {
-    const version = String(getValue(config, ['ignition', 'version']));
+    const version = String(getValue(config, 'ignition', 'version'));
     const names = [version.startsWith('2.') ? '2' : version.slice(0, 3), '3.4'];
     const known = names.map((name) => set.findVersions({ apiVersion: `internal/ignition/${name}`, kind: 'Config' }));
     const contents = findProblems(config, known.find(({ length }) => length > 0) ?? [], set);
@@ -55,10 +54,10 @@ function findProblems(
   const found = new Map<string, FoundProblem>();
   for (const { schema, isGo = false, releases } of versions) {
     for (const problem of validateValue(value, schema, { isGo })) {
-      const { path, type } = problem;
+      const { path, type, code } = problem;
       // Everybody may use fields that begin with x-.
       if (type === 'unknown' && path.at(-1)?.startsWith('x-')) continue;
-      const key = JSON.stringify([type === 'unknown', path]);
+      const key = JSON.stringify([type === 'unknown' || code, path]);
       const known = found.get(key);
       found.set(key, { ...(known ?? problem), releases: [...(known?.releases ?? []), ...releases] });
     }
@@ -75,6 +74,7 @@ function findProblems(
 function findCode({ type }: ManifestObject, problem: FoundProblem): ValueCode {
   const path = problem.path.join('.');
   if (problem.type === 'unknown') return 'UnknownField';
+  if (problem.code !== undefined) return problem.code;
   if (problem.releases !== undefined) return 'ValueOfRelease';
   if (problem.type === 'duplicate') return 'DuplicateEntry';
   const isContents = IGNITION_FIELD.test(path) || (JUDGED_FIELD.test(path) && problem.type !== 'type');
@@ -95,7 +95,7 @@ function describe({ type }: ManifestObject, problem: FoundProblem): string {
   const text =
     problem.type === 'rule'
       ? `${name}${shown && ` (${shown})`}: ${must}`
-      : `${name} must ${must}${shown && `, not ${shown}`}`;
+      : `${name}${shown && ` is ${shown}, and`} must ${must}`;
   return releases === undefined ? text : `OpenShift ${formatRange(releases)}: ${text}`;
 }
 

@@ -6,12 +6,11 @@ import {
   type ExplainedDifference,
   explainDifferences,
 } from '../rendered-config/config-parts.ts';
-import type { ClusterInputs } from '../rendered-config/operator/base-manifests.ts';
+import type { ClusterObjects } from '../rendered-config/operator/base-manifests.ts';
 import type { Render, RenderFiles } from '../rendered-config/operator/render.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import { createProblem, type ManifestProblem } from './find-problems.ts';
-import { MACHINE_CONFIG, RENDER_INPUTS } from './kinds.ts';
-import { type ManifestObject, type ManifestSet, ROLES } from './manifest-set.ts';
+import { MACHINE_CONFIG, type ManifestObject, type ManifestSet, ROLES } from './manifest-set.ts';
 
 /** Part of the JSON of `check manifests --operator`. Its keys are a contract. */
 export interface PoolRenders {
@@ -34,11 +33,11 @@ interface Comparison {
 }
 
 interface RenderedFile {
+  readonly name: string;
   /** The manifest that it comes from. */
   readonly file: string;
   readonly content: Buffer | string;
 }
-type Files = Iterable<readonly [name: string, file: RenderedFile]>;
 
 const MAX_PARTS = 3;
 const MAX_FAULTS = 10;
@@ -50,48 +49,53 @@ const MAX_FAULTS = 10;
  */
 export async function compareRenders(set: ManifestSet, render: RenderFiles): Promise<Comparison> {
   const visible = set.manifests.filter(({ fileName }) => !fileName.startsWith('.'));
-  const read = new Map(visible.map(({ fileName, file, content }) => [fileName, { file, content }]));
+  const read = visible.map(({ fileName: name, file, content }) => ({ name, file, content }));
   const bootstrap = await renderAll(read, render);
-  if (bootstrap.error !== undefined) return { renders: [], problems: await findFaults(bootstrap.error, read, render) };
+  let faults = await findFaults(bootstrap.error, read, render);
+  if (faults.length > 0) return { renders: [], problems: faults };
   const created = listCreatedObjects(set, bootstrap);
-  const cluster = await renderAll(toFiles(created, set), render);
-  if (cluster.error !== undefined) {
-    return { renders: [], problems: await findFaults(cluster.error, toFiles(created, set), render) };
-  }
-  const lost = set.all.filter((object) => !created.includes(object) && RENDER_INPUTS.has(object.type));
+  const files = toFiles(created, set);
+  const cluster = await renderAll(files, render);
+  faults = await findFaults(cluster.error, files, render);
+  if (faults.length > 0) return { renders: [], problems: faults };
+  const lost = set.all.filter((object) => !created.includes(object) && set.catalog.has('renderInputs', object.type));
   const lostFiles = [...new Set(lost.map(({ manifest }) => manifest.file))];
   const pools = [...bootstrap.configs, ...cluster.configs].map(({ name }) => parsePoolName(name) ?? '');
   const renders = [...new Set(pools)].map((pool) => comparePool(pool, bootstrap, cluster, set, lostFiles));
   return { renders, problems: renders.flatMap(createDifference) };
 }
 
-async function renderAll(files: Files, render: RenderFiles): Promise<Render> {
-  return await render(new Map(Array.from(files, ([name, { content }]) => [name, content])));
+async function renderAll(files: readonly RenderedFile[], render: RenderFiles): Promise<Render> {
+  return await render(new Map(files.map(({ name, content }) => [name, content])));
 }
 
 /** cluster-bootstrap reads another value than the bootstrap host from some files. */
-function toFiles(objects: readonly ManifestObject[], { splitsFiles }: ManifestSet): Files {
+function toFiles(objects: readonly ManifestObject[], { splitsFiles }: ManifestSet): RenderedFile[] {
   return objects.map(({ manifest, value }, index) => {
     const created = splitsFiles === true ? value : manifest.inCluster.value;
-    return [`${manifest.fileName}.${index}.json`, { file: manifest.file, content: canonicalize(created) }];
+    return { name: `${manifest.fileName}.${index}.json`, file: manifest.file, content: canonicalize(created) };
   });
 }
 
 /** What the directory says about the cluster. */
-export function listClusterInputs({ all, installConfig }: ManifestSet): ClusterInputs {
+export function listClusterObjects({ all }: ManifestSet): ClusterObjects {
   const objects = all.filter(({ type }) => /^(?:|\w+\.openshift\.io) /.test(type));
-  return { objects: new Map(objects.map(({ kind, name, value }) => [`${kind} ${name}`, value])), installConfig };
+  return new Map(objects.map(({ kind, name, value }) => [`${kind} ${name}`, value]));
 }
 
 /** Each manifest without which the operator ends later, or not at all. */
-async function findFaults(firstError: string, files: Files, render: RenderFiles): Promise<ManifestProblem[]> {
-  const { error: baseError } = await render(new Map());
+async function findFaults(
+  firstError: string | undefined,
+  files: readonly RenderedFile[],
+  render: RenderFiles,
+): Promise<ManifestProblem[]> {
+  const { error: baseError } = firstError === undefined ? {} : await render(new Map());
   if (baseError !== undefined) {
     throw new ProgramError(`the operator cannot render a cluster without manifests: ${baseError}`);
   }
   const problems: ManifestProblem[] = [];
-  let error: string | undefined = firstError;
-  let left = [...files];
+  let error = firstError;
+  let left = files;
   while (error !== undefined && problems.length < MAX_FAULTS) {
     // The shortest beginning of the files with which the operator fails ends with a manifest at fault.
     let working = 0;
@@ -105,7 +109,7 @@ async function findFaults(firstError: string, files: Files, render: RenderFiles)
         error = result.error;
       }
     }
-    problems.push(createProblem('RenderFails', 'error', error, { file: left[failing - 1]?.[1].file ?? '.' }));
+    problems.push(createProblem('RenderFails', 'error', error, { file: left[failing - 1]?.file ?? '.' }));
     left = left.toSpliced(failing - 1, 1);
     ({ error } = await renderAll(left, render));
   }

@@ -50,18 +50,17 @@ export async function findProblems(input: ManifestInput, { release, signal }: Fi
   const direct = await readSet(input, { release, signal });
   const nested = findNestedManifests(input, direct);
   const set = nested === undefined ? direct : await readSet(nested, { release, signal });
-  const add: Add = (code, findings, subject) => {
+  const add: Add = (code, findings, { file, ...subject }) => {
     const found = toList(findings);
-    if (found.length === 0) return false;
-    const { severity } = RULES[code] as Pick<TextRule, 'severity'>;
-    const level = typeof severity === 'string' ? severity : severity(subject.object, set);
-    if (level === undefined) return false;
-    for (const { detail, line = subject.line } of found) {
-      problems.push(createProblem(code, level, detail, { ...subject, line }));
+    const { severity = 'warning' } = RULES[code] as Partial<TextRule>;
+    for (const { detail, object = subject.object, line = object?.document.line ?? subject.line } of found) {
+      const level = typeof severity === 'string' ? severity : severity(object, set);
+      if (level === undefined) return false;
+      problems.push(createProblem(code, level, detail, { file, line, object }));
       if (problems.length > MAX_PROBLEMS)
-        throw new FileError(`${subject.file} and the files before it have more than ${MAX_PROBLEMS} problems`);
+        throw new FileError(`${file} and the files before it have more than ${MAX_PROBLEMS} problems`);
     }
-    return true;
+    return found.length > 0;
   };
   for (const { path, ignored } of [...input.files, ...(nested?.files ?? [])]) {
     if (ignored !== undefined && ignored !== 'Patch') add(ignored, true, { file: formatPath(path) });
@@ -96,15 +95,13 @@ type Add = (code: Code, findings: Findings, subject: Subject) => boolean;
 
 function checkText(manifest: Manifest, set: ManifestSet, add: Add): void {
   for (const [code, rule] of entriesOf<keyof typeof TEXT_RULES, TextRule>(TEXT_RULES)) {
-    const object = rule.findObject?.(manifest, set);
-    const line = object?.document.line ?? manifest.documents[0]?.line;
-    add(code, rule.find(manifest, set), { file: manifest.file, line, object });
+    add(code, rule.find(manifest, set), { file: manifest.file, line: manifest.documents[0]?.line });
   }
 }
 
 /** Returns after a rule that makes the others pointless. */
 function checkObject(object: ManifestObject, set: ManifestSet, add: Add): void {
-  const subject = { file: object.manifest.file, line: object.document.line, object };
+  const subject = { file: object.manifest.file, object };
   const apply = (code: Code, { kinds, find }: ObjectRule): boolean =>
     kinds?.includes(object.type) !== false && add(code, find(object, set), subject);
   for (const [code, rule] of entriesOf<keyof typeof OBJECT_RULES, ObjectRule>(OBJECT_RULES)) {

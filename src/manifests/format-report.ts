@@ -2,10 +2,25 @@ import { applyStyle, getLineWidth, type TextFormat, wrapBeside } from '../client
 import { groupBy } from '../common/group-by.ts';
 import { countNoun } from '../common/printable-text.ts';
 import { formatPath } from '../files/file-error.ts';
-import type { ManifestsReport } from './manifests-report.ts';
+import type { PoolRenders } from './compare-renders.ts';
 import type { ManifestProblem } from './find-problems.ts';
 import type { Message } from './rules/rule.ts';
 import { type Code, RULES } from './rules/rules.ts';
+
+/** The JSON of `check manifests DIR --output json`. Its keys are a contract. */
+export interface ManifestsReport {
+  readonly directory: string;
+  readonly openshiftVersion: string | null;
+  /** How many files with manifests there are. */
+  readonly manifests: number;
+  /** Whether the exit code is 0. */
+  readonly ok: boolean;
+  readonly problems: readonly ManifestProblem[];
+  /** Null without `--operator`, or if it cannot render. */
+  readonly renders: readonly PoolRenders[] | null;
+  /** Whether the names of the renders are those of the cluster, because the directory has all that they depend on. */
+  readonly hasRealNames: boolean;
+}
 
 /** Of equal problems. `-o wide` prints all. */
 const MAX_ROWS = 10;

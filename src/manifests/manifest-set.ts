@@ -4,7 +4,6 @@ import { createNodeBudget } from '../files/yaml-document.ts';
 import { parseStream, type StreamDocument, type YamlStream } from '../files/yaml-stream.ts';
 import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
-import { MACHINE_CONFIG, POOL } from './kinds.ts';
 import type { Installer, ManifestFile, ManifestInput } from './read-manifests.ts';
 import { getGroup, KindCatalog, type KindVersion } from './schemas.ts';
 
@@ -26,7 +25,7 @@ export interface ManifestObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly group: string;
-  /** `group Kind`, as in kinds.ts. */
+  /** `group Kind`, such as MACHINE_CONFIG. */
   readonly type: string;
   readonly namespace: string;
   /** Undefined if no release has the kind. */
@@ -43,11 +42,14 @@ interface Target extends Partial<Pick<ManifestInput, 'installer' | 'installConfi
 }
 
 const MCO = 'machineconfiguration.openshift.io';
+/** Kinds as `group Kind`. */
+export const MACHINE_CONFIG = `${MCO} MachineConfig`;
+export const POOL = `${MCO} MachineConfigPool`;
+export const KUBELET_CONFIG = `${MCO} KubeletConfig`;
+export const RUNTIME_CONFIG = `${MCO} ContainerRuntimeConfig`;
 export const ROLE_LABEL = `${MCO}/role`;
 /** Of the pools that an install creates. */
 export const ROLES = ['master', 'worker', 'arbiter'];
-/** 2,500 manifests have about 500,000. */
-export const MAX_NODES = 2_000_000;
 const MAX_ID_LENGTH = 253;
 /** The Assisted installer, which the agent-based one starts, splits files from this release on (MGMT-15715). */
 const FIRST_SPLIT = '4.15';
@@ -70,11 +72,8 @@ export class ManifestSet {
   readonly byId = new Map<string, ManifestObject>();
   /** The labels of the MachineConfigs, and of those that the operator adds for each pool. */
   readonly configLabels: Json[] = ROLES.map((role) => ({ [ROLE_LABEL]: role }));
-  /** Groups for which the set has a CustomResourceDefinition. */
-  readonly definedGroups = new Set<string>();
-  readonly #byType = new Map<string, ManifestObject[]>();
   readonly #pools = [...BUILT_IN_POOLS];
-  readonly #budget = createNodeBudget(MAX_NODES);
+  readonly #budget = createNodeBudget();
 
   constructor({ installer, installConfig, release }: Target = {}) {
     this.installer = installer;
@@ -99,7 +98,7 @@ export class ManifestSet {
   }
 
   /** @param type `group Kind` */
-  readonly listOfType = (type: string): readonly ManifestObject[] => this.#byType.get(type) ?? [];
+  readonly listOfType = (type: string): readonly ManifestObject[] => this.all.filter((each) => each.type === type);
 
   /** The names of the pools that select a MachineConfig with these labels. */
   readonly findPools = (labels: Json = {}): string[] =>
@@ -135,10 +134,6 @@ export class ManifestSet {
     const { id, type, name, labels = {}, spec } = object;
     this.all.push(object);
     if (!this.byId.has(id)) this.byId.set(id, object);
-    const ofType = this.#byType.get(type);
-    if (ofType === undefined) this.#byType.set(type, [object]);
-    else ofType.push(object);
-    if (type === 'apiextensions.k8s.io CustomResourceDefinition') this.definedGroups.add(String(spec['group']));
     if (type === MACHINE_CONFIG) this.configLabels.push(labels);
     if (type !== POOL) return;
     this.#pools.push({ name, labels, selector: spec['machineConfigSelector'] });

@@ -1,4 +1,3 @@
-import { OWN_GROUP, UNLISTED_GROUPS } from './kinds.ts';
 import type { ManifestObject } from './manifest-set.ts';
 import { getGroup, type KindCatalog } from './schemas.ts';
 
@@ -13,13 +12,13 @@ const MAX_CHANGES = 2;
  */
 export function findNearestKind({ apiVersion, kind, group }: NamedKind, catalog: KindCatalog): string | undefined {
   // Other groups have kinds of the same names.
-  if (!OWN_GROUP.test(group)) return undefined;
+  if (!catalog.has('ownGroups', group)) return undefined;
   let nearest: string | undefined;
   let fewest = MAX_CHANGES + 0.2;
   for (const name of catalog.names) {
     const [otherVersion = '', other = ''] = name.split(' ');
     const isSameGroup = getGroup(otherVersion) === group;
-    if (otherVersion.startsWith('internal/') || (!isSameGroup && UNLISTED_GROUPS.test(group))) continue;
+    if (otherVersion.startsWith('internal/') || (!isSameGroup && catalog.has('unlistedGroups', group))) continue;
     const changes = countChanges(other.toLowerCase(), kind.toLowerCase());
     // Of another group, only a kind of the same name can be meant.
     if (!isSameGroup && changes > 0) continue;
@@ -33,10 +32,10 @@ export function findNearestKind({ apiVersion, kind, group }: NamedKind, catalog:
 
 /** How many characters change in the one place in which two names differ. */
 function countChanges(one: string, other: string): number {
-  const length = Math.max(one.length, other.length);
+  const shorter = Math.min(one.length, other.length);
   let start = 0;
-  while (start < length && one[start] === other[start]) start += 1;
+  while (start < shorter && one[start] === other[start]) start += 1;
   let end = 0;
-  while (start + end < Math.min(one.length, other.length) && one.at(-1 - end) === other.at(-1 - end)) end += 1;
-  return length - start - end;
+  while (start + end < shorter && one.at(-1 - end) === other.at(-1 - end)) end += 1;
+  return Math.max(one.length, other.length) - start - end;
 }

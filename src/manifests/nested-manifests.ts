@@ -1,5 +1,4 @@
 import { isRecord } from '../rendered-config/rendered-config.ts';
-import { CLIENT_GROUP } from './kinds.ts';
 import type { ManifestObject, ManifestSet } from './manifest-set.ts';
 import type { ManifestFile, ManifestInput } from './read-manifests.ts';
 
@@ -15,7 +14,7 @@ export function findNestedManifests(input: ManifestInput, set: ManifestSet): Man
   const files = set.listOfType(' ConfigMap').flatMap(listManifests);
   const isForHub =
     input.files.some(({ ignored }) => ignored === 'KustomizationFile') ||
-    set.all.every(({ type, group }) => type === ' ConfigMap' || CLIENT_GROUP.test(group));
+    set.all.every(({ type, group }) => type === ' ConfigMap' || set.catalog.has('clientGroups', group));
   return input.hasFolders || files.length === 0 || !isForHub ? undefined : { ...input, installer: 'hub', files };
 }
 

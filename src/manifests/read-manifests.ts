@@ -1,9 +1,10 @@
+import type { Dirent } from 'node:fs';
 import path from 'node:path';
 import { stat } from 'node:fs/promises';
 import { explainErrors, FileError, formatPath } from '../files/file-error.ts';
 import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile, readStream } from '../files/read-file.ts';
-import { parseYaml, YamlError } from '../files/yaml-document.ts';
+import { parseStream } from '../files/yaml-stream.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 
 /**
@@ -120,25 +121,14 @@ async function readDirectory(directory: string, signal: AbortSignal): Promise<Ma
 
 /** Undefined if the installer does not read it either. */
 function parseInstallConfig(content: Buffer): ManifestInput['installConfig'] {
-  try {
-    const { value } = parseYaml(content.toString(), 'install-config.yaml');
-    return isRecord(value) ? value : undefined;
-  } catch (error) {
-    if (error instanceof YamlError) return undefined;
-    throw error;
-  }
-}
-
-interface Entry {
-  readonly name: string;
-  isDirectory(): boolean;
-  isFile(): boolean;
+  const { value } = parseStream(content, 'install-config.yaml').inCluster;
+  return isRecord(value) ? value : undefined;
 }
 
 /** Why no cluster gets the file. Undefined if one gets it, null if the file does not matter. */
 function findIgnored(
   folder: string,
-  entry: Entry,
+  entry: Dirent,
   hasFolders: boolean,
   isAgent: boolean,
 ): ManifestFile['ignored'] | null | undefined {

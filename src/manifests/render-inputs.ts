@@ -1,7 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { listParts } from '../rendered-config/config-parts.ts';
-import { KUBELET_CONFIG, MACHINE_CONFIG, POOL, RENDER_INPUTS, RUNTIME_CONFIG } from './kinds.ts';
-import { type Json, type ManifestObject, type ManifestSet, ROLE_LABEL, ROLES } from './manifest-set.ts';
+import {
+  KUBELET_CONFIG,
+  MACHINE_CONFIG,
+  POOL,
+  RUNTIME_CONFIG,
+  type Json,
+  type ManifestObject,
+  type ManifestSet,
+  ROLE_LABEL,
+  ROLES,
+} from './manifest-set.ts';
 
 /** Whether configs are rendered from the object, so that it must be the same for the bootstrap host and the cluster. */
 export function changesRenders(object: ManifestObject, set: ManifestSet): boolean {
@@ -13,7 +22,7 @@ export function changesRenders(object: ManifestObject, set: ManifestSet): boolea
     const isEmpty = listParts(object.spec).every(({ name: part }) => part === 'config.ignition.version');
     return !isEmpty && set.findPools(labels).length > 0;
   }
-  return RENDER_INPUTS.has(type) && (!selectsPools(object) || set.findSelectedPools(object).length > 0);
+  return set.catalog.has('renderInputs', type) && (!selectsPools(object) || set.findSelectedPools(object).length > 0);
 }
 
 /** Whether configs are rendered from both objects as from one. */

@@ -28,8 +28,10 @@ export interface CelRule {
   readonly message?: string;
   /** Of the overlay: what the value must do. */
   readonly must?: string;
-  /** An expression for the reason of a violation. */
+  /** An expression for the reason of a violation. Empty for none. */
   readonly cause?: string;
+  /** Of the overlay: the code of a violation that every reader accepts. */
+  readonly code?: 'IgnoredName' | 'UnlikelyValue';
 }
 
 /** What a kind is in some releases. */
@@ -43,6 +45,30 @@ export interface KindVersion {
   /** Whether a program decodes it into a type of Go, for which null is like no value. */
   readonly isGo?: boolean;
   readonly schema: Schema;
+}
+
+/** Lists of build/schemas/names.yaml. */
+type NameList =
+  | 'clientGroups'
+  | 'clientTypes'
+  | 'installerConfigs'
+  | 'namespacedGroups'
+  | 'namespaces'
+  | 'operatorConfigs'
+  | 'ownGroups'
+  | 'renderInputs'
+  | 'unlistedGroups';
+
+interface Header {
+  /** Oldest first. */
+  readonly releases: readonly string[];
+  readonly names: Readonly<Record<NameList, readonly string[]>>;
+}
+
+/** The schema of a field, or of each value of a mapping. */
+export function findFieldSchema({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
+  if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
 const KIND_LINE = /^\{"apiVersion":"([^"]*)","kind":"([^"]*)"/;
@@ -63,17 +89,20 @@ export class KindCatalog {
     return shared;
   }
 
-  /** Oldest first. */
-  readonly releases: readonly string[];
+  readonly releases: Header['releases'];
   /** With the empty one of Kubernetes' first kinds. */
   readonly groups = new Set<string>();
+  readonly #names: Readonly<Record<string, RegExp>>;
   readonly #lines = new Map<string, string[]>();
   readonly #parts = new Map<string, string | Schema>();
   readonly #versions = new Map<string, readonly KindVersion[]>();
 
   private constructor() {
     const [header = '{}', ...lines] = readSchemaFile().trimEnd().split('\n');
-    ({ releases: this.releases } = JSON.parse(header) as Pick<KindVersion, 'releases'>);
+    const { releases, names } = JSON.parse(header) as Header;
+    this.releases = releases;
+    const patterns = Object.entries(names).map(([list, parts]) => [list, new RegExp(`^(?:${parts.join('|')})$`)]);
+    this.#names = Object.fromEntries(patterns) as Record<string, RegExp>;
     for (const line of lines) {
       const [, apiVersion, kind] = KIND_LINE.exec(line) ?? [];
       const key = `${apiVersion} ${kind}`;
@@ -90,6 +119,11 @@ export class KindCatalog {
   /** Each kind as `apiVersion kind`. */
   get names(): Iterable<string> {
     return this.#lines.keys();
+  }
+
+  /** Whether a name is known to be one of the list. */
+  has(list: NameList, name: string): boolean {
+    return this.#names[list]?.test(name) === true;
   }
 
   /** The versions of a kind in the releases. Empty if no release has it. */

@@ -4,7 +4,6 @@ import { explainErrors, FileError, formatPath } from '../files/file-error.ts';
 import { createNodeBudget } from '../files/yaml-document.ts';
 import { parseStream, type StreamDocument } from '../files/yaml-stream.ts';
 import { prepareEmptyDirectory, WRITE } from '../client/output-directory.ts';
-import { MAX_NODES } from './manifest-set.ts';
 import { createEmptyError, type ManifestInput } from './read-manifests.ts';
 
 /**
@@ -19,7 +18,7 @@ export async function splitManifests(
 ): Promise<void> {
   const contents = new Map<string, string | Buffer>();
   const others: string[] = [];
-  const budget = createNodeBudget(MAX_NODES);
+  const budget = createNodeBudget();
   for (const { path: file, content } of files) {
     signal.throwIfAborted();
     // Beside the folders are the install-config with its pull secret, and large files.

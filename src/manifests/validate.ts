@@ -1,7 +1,7 @@
 import { validate } from '@cfworker/json-schema';
-import { isRecord } from '../rendered-config/rendered-config.ts';
+import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
 import { evaluate } from './cel.ts';
-import type { CelRule, Schema } from './schemas.ts';
+import { type CelRule, findFieldSchema, type Schema } from './schemas.ts';
 
 /** What is wrong with a value in an object. */
 export interface ValueProblem {
@@ -11,6 +11,7 @@ export interface ValueProblem {
   /** What the value must do, such as `be a text`, or the text of a rule. Empty for an unknown field and a duplicate. */
   readonly must: string;
   readonly value?: unknown;
+  readonly code?: CelRule['code'];
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -54,26 +55,26 @@ const EMPTY: Readonly<Record<string, unknown>> = {
 const MAX_PATTERN = 60;
 
 /** What a value must do, by the keyword that it violates. The others only say that another one is violated. */
-const KEYWORDS: Readonly<Record<string, (argument: never) => string>> = {
-  anyOf: () => 'have one of the forms that the API allows',
+const KEYWORDS: Readonly<Record<string, string | ((argument: never) => string)>> = {
+  anyOf: 'have one of the forms that the API allows',
   enum: (values: readonly unknown[]) => `be one of ${values.filter((each) => each !== null && each !== '').join(', ')}`,
-  exclusiveMaximum: (max: number) => `be less than ${max}`,
-  exclusiveMinimum: (min: number) => `be more than ${min}`,
-  maximum: (max: number) => `be at most ${max}`,
-  maxItems: (max: number) => `have at most ${max} items`,
-  maxLength: (max: number) => `have at most ${max} characters`,
-  maxProperties: (max: number) => `have at most ${max} keys`,
-  minimum: (min: number) => `be at least ${min}`,
-  minItems: (min: number) => `have at least ${min} items`,
+  exclusiveMaximum: 'be less than {}',
+  exclusiveMinimum: 'be more than {}',
+  maximum: 'be at most {}',
+  maxItems: 'have at most {} items',
+  maxLength: 'have at most {} characters',
+  maxProperties: 'have at most {} keys',
+  minimum: 'be at least {}',
+  minItems: 'have at least {} items',
   minLength: (min: number) => (min === 1 ? 'not be empty' : `have at least ${min} characters`),
-  minProperties: (min: number) => `have at least ${min} keys`,
-  multipleOf: (number: number) => `be a multiple of ${number}`,
-  not: () => 'not have this form',
-  oneOf: () => 'have exactly one of the forms that the API allows',
+  minProperties: 'have at least {} keys',
+  multipleOf: 'be a multiple of {}',
+  not: 'not have this form',
+  oneOf: 'have exactly one of the forms that the API allows',
   pattern: (pattern: string) =>
     pattern.length > MAX_PATTERN ? 'have the form that the API wants' : `match ${pattern}`,
   type: (type: string | readonly string[]) => `be ${formatTypes(type)}`,
-  uniqueItems: () => 'contain no item twice',
+  uniqueItems: 'contain no item twice',
 };
 const NESTED = /\/(?:anyOf|oneOf|not)\//;
 
@@ -115,24 +116,19 @@ function prepareMapping(value: Json, schema: Schema, path: readonly string[], co
   for (const key of ignoresCase ? Object.keys(value).sort().toReversed() : Object.keys(value)) {
     const name = (ignoresCase && names.get(key.toLowerCase())) || key;
     const isLost = Object.hasOwn(prepared, name);
-    const property = findProperty(properties, name);
-    const known = property ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
+    const known = findFieldSchema(schema, name);
     if (known === undefined && isOpen) prepared[name] = value[key];
     else if (known === undefined || isLost) context.unknown.push({ type: 'unknown', path: [...path, key], must: '' });
     else if (value[key] !== null || (!isGo && [known.type].flat().includes('null')))
       prepared[name] = prepare(value[key], known, [...path, name], context);
     // In a mapping of Go, a null is an empty value. Go parses one as an empty duration.
-    else if (known.format === 'go-duration' || (isGo && property === undefined))
+    else if (known.format === 'go-duration' || (isGo && known === additionalProperties))
       prepared[name] = prepare(createEmpty(known), known, [...path, name], context);
   }
   for (const [name, { default: value }] of Object.entries(properties ?? {})) {
     if (value !== undefined && !Object.hasOwn(prepared, name)) prepared[name] = structuredClone(value);
   }
   return prepared;
-}
-
-function findProperty(properties: Schema['properties'], name: string): Schema | undefined {
-  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
 function validateSchema(value: unknown, schema: Schema): ValueProblem[] {
@@ -142,17 +138,18 @@ function validateSchema(value: unknown, schema: Schema): ValueProblem[] {
     if (NESTED.test(keywordLocation)) return [];
     const path = parsePointer(instanceLocation);
     const pointer = parsePointer(keywordLocation);
-    const argument = getValue(schema, pointer);
-    const found = pointer.includes('propertyNames') ? path.at(-1) : getValue(value, path);
+    const argument = getValue(schema, ...pointer);
+    const found = pointer.includes('propertyNames') ? path.at(-1) : getValue(value, ...path);
     if (keyword === 'required') {
       if (missing.has(keywordLocation + instanceLocation)) return [];
       missing.add(keywordLocation + instanceLocation);
       const names = (argument as readonly string[]).filter((name) => !Object.hasOwn(found as object, name));
       return names.map((name) => ({ type: 'missing', path: [...path, name], must: 'be set' }));
     }
-    const { must } = getValue(schema, pointer.slice(0, -1)) as Schema;
-    const text = must?.[keyword] ?? KEYWORDS[keyword]?.(argument as never);
-    if (text === undefined) return [];
+    const { must } = getValue(schema, ...pointer.slice(0, -1)) as Schema;
+    const wanted = must?.[keyword] ?? KEYWORDS[keyword];
+    if (wanted === undefined) return [];
+    const text = typeof wanted === 'string' ? wanted.replace('{}', String(argument)) : wanted(argument as never);
     return [{ type: keyword === 'type' ? 'type' : 'value', path, must: text, value: found }];
   });
 }
@@ -167,7 +164,7 @@ function checkRules(part: Part, isValid: boolean): ValueProblem[] {
   if (!Array.isArray(value) || listKeys === undefined) return problems;
   const seen = new Set<string>();
   for (const [index, item] of (value as readonly unknown[]).entries()) {
-    const key = JSON.stringify(listKeys.length === 0 ? item : listKeys.map((name) => getValue(item, [name])));
+    const key = JSON.stringify(listKeys.length === 0 ? item : listKeys.map((name) => getValue(item, name)));
     if (seen.has(key)) problems.push({ type: 'duplicate', path: [...path, String(index)], must: '', value: item });
     seen.add(key);
   }
@@ -175,10 +172,16 @@ function checkRules(part: Part, isValid: boolean): ValueProblem[] {
 }
 
 function createRuleProblem(rule: CelRule, { value, schema, path }: Part): ValueProblem {
-  const { must, cause, message = `the rule ${rule.rule}` } = rule;
+  const { must, cause, code, message = `the rule ${rule.rule}` } = rule;
   if (must === undefined) return { type: 'rule', path, must: message, value };
-  const reason = cause === undefined ? '' : ` (${String(evaluate(cause, value, schema))})`;
-  return { type: 'value', path, must: must + reason, value };
+  const reason = cause === undefined ? '' : evaluate(cause, value, schema);
+  return {
+    type: 'value',
+    path,
+    must: typeof reason === 'string' && reason !== '' ? `${must} (${reason})` : must,
+    value,
+    code,
+  };
 }
 
 function formatTypes(type: string | readonly string[]): string {
@@ -189,12 +192,4 @@ function formatTypes(type: string | readonly string[]): string {
 function parsePointer(pointer: string): string[] {
   const keys = pointer.split('/').slice(1);
   return keys.map((key) => decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
-/** The value below some keys. */
-export function getValue(value: unknown, keys: readonly string[]): unknown {
-  return keys.reduce<unknown>((part, key) => {
-    const isCollection = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
-    return isCollection ? (part as Json)[key] : undefined;
-  }, value);
 }

@@ -5,7 +5,7 @@ import { joinFirst } from '../common/printable-text.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile } from '../files/read-file.ts';
-import { parseYaml, YamlError } from '../files/yaml-document.ts';
+import { parseJson, parseStream } from '../files/yaml-stream.ts';
 import { type ConfigName, formatName, isRenderedConfig, toConfigName } from '../mco/machine-config.ts';
 
 /** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
@@ -44,8 +44,6 @@ const API_VERSION = /^machineconfiguration\.openshift\.io\/v\d\w*$/;
 const DEFAULT_API_VERSION = 'machineconfiguration.openshift.io/v1';
 /** Of `oc get`, and of the API. */
 const LIST_KIND = /^(?:MachineConfig)?List$/;
-/** Before each YAML document, also in a file with CRLF. Texts in a document are indented. */
-const DOCUMENT_START = /^(?=---(?!\S))/m;
 const KIND = /^[A-Z][A-Za-z]{0,62}$/;
 /** Files that can contain a config: JSON and YAML, and the copy of the machine-config-daemon. */
 const CONFIG_FILE = /(?:\.json|\.ya?ml|\/currentconfig)$/;
@@ -90,7 +88,7 @@ export function parseRenderedConfigs(text: string, origin: Origin): readonly Ren
 function toRenderedConfig(object: unknown, origin: Origin): RenderedConfig {
   const { label: source } = origin;
   if (!isMachineConfig(object)) {
-    const kind = isRecord(object) ? String(object['kind']) : '';
+    const kind = String(getValue(object, 'kind'));
     const found = KIND.test(kind) ? `an object of kind ${kind}` : 'no object of Kubernetes';
     throw new FileError(`${source} contains ${found}, not one MachineConfig; choose another file`);
   }
@@ -202,10 +200,8 @@ export async function readBootstrapSources(
 
 /** The names in `spec.configuration.source` of a pool. */
 export function listPoolSources(pool: unknown): string[] {
-  const { spec } = isRecord(pool) ? pool : {};
-  const { configuration } = isRecord(spec) ? spec : {};
-  const { source } = isRecord(configuration) ? configuration : {};
-  const names = Array.isArray(source) ? source.map((reference) => (isRecord(reference) ? reference['name'] : '')) : [];
+  const source = getValue(pool, 'spec', 'configuration', 'source');
+  const names = Array.isArray(source) ? source.map((reference) => getValue(reference, 'name')) : [];
   return names.filter((name) => typeof name === 'string' && name !== '') as string[];
 }
 
@@ -214,39 +210,35 @@ export function listPoolSources(pool: unknown): string[] {
  * contains none, because the machine-config-server removes them (machine-config-operator, pkg/server/server.go).
  */
 export function hasIgnitionContent({ spec }: RenderedConfig): boolean {
-  const { storage, systemd, passwd } = isRecord(spec['config']) ? spec['config'] : {};
-  return [storage, systemd, passwd].some(
-    (section) => isRecord(section) && Object.values(section).some((items) => Array.isArray(items) && items.length > 0),
-  );
+  const sections = ['storage', 'systemd', 'passwd'].map((name) => getValue(spec, 'config', name)).filter(isRecord);
+  return sections.flatMap(Object.values).some((items) => Array.isArray(items) && items.length > 0);
 }
 
 function isMachineConfig(object: unknown): object is Readonly<Record<string, unknown>> {
   if (!isRecord(object)) return false;
-  const { kind, apiVersion, metadata, spec } = object;
+  const { kind, apiVersion, spec } = object;
   if (kind !== undefined) return kind === 'MachineConfig' && API_VERSION.test(String(apiVersion));
   // Other kinds without kind have other fields.
-  return (
-    apiVersion === undefined &&
-    isRecord(metadata) &&
-    isRenderedConfig(toConfigName(String(metadata['name']))) &&
-    isRecord(spec)
-  );
+  return apiVersion === undefined && hasRenderedName(object) && isRecord(spec);
 }
 
 function isRenderedObject(object: unknown): object is Readonly<Record<string, unknown>> {
-  const { metadata } = isMachineConfig(object) ? object : {};
-  return isRecord(metadata) && isRenderedConfig(toConfigName(String(metadata['name'])));
+  return isMachineConfig(object) && hasRenderedName(object);
+}
+
+function hasRenderedName(object: unknown): boolean {
+  return isRenderedConfig(toConfigName(String(getValue(object, 'metadata', 'name'))));
 }
 
 function toConfig(object: Readonly<Record<string, unknown>>, origin: Origin): RenderedConfig {
   const { label: source } = origin;
-  const { metadata, spec, apiVersion = DEFAULT_API_VERSION } = object;
-  const { name, annotations } = isRecord(metadata) ? metadata : {};
+  const { spec, apiVersion = DEFAULT_API_VERSION } = object;
+  const name = getValue(object, 'metadata', 'name');
   if (typeof name !== 'string' || name === '') {
     throw new FileError(`${source} contains a MachineConfig without metadata.name`);
   }
   if (!isRecord(spec)) throw new FileError(`${source} contains a MachineConfig without spec`);
-  const texts = toTexts(annotations);
+  const texts = toTexts(getValue(object, 'metadata', 'annotations'));
   return { name: toConfigName(name), apiVersion: String(apiVersion), spec, annotations: texts, origins: [origin] };
 }
 
@@ -254,39 +246,25 @@ function toConfig(object: Readonly<Record<string, unknown>>, origin: Origin): Re
 function listObjects(text: string, source: string): readonly unknown[] {
   const trimmed = text.replace(/^\uFEFF/, '').trim();
   if (trimmed === '') throw new FileError(`${source} is empty`);
-  const documents = trimmed.startsWith('{') ? [parseJson(trimmed, source)] : readYaml(trimmed, source);
+  const isJson = trimmed.startsWith('{');
+  const documents = isJson ? [parseJson(trimmed)] : readYaml(trimmed, source);
+  if (isJson && documents[0] === undefined) throw new FileError(`${source} is not complete JSON; copy the file again`);
   checkValue(documents, source, 0);
   return documents.flatMap((document) => {
-    const { kind, items } = isRecord(document) ? document : {};
-    return LIST_KIND.test(String(kind)) && Array.isArray(items) ? (items as unknown[]) : [document];
+    const items = LIST_KIND.test(String(getValue(document, 'kind'))) ? getValue(document, 'items') : undefined;
+    return Array.isArray(items) ? (items as unknown[]) : [document];
   });
 }
 
-/** The message of the parser can contain a part of the text. */
-function parseJson(text: string, source: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new FileError(`${source} is not complete JSON; copy the file again`);
-  }
-}
-
 function readYaml(text: string, source: string): unknown[] {
-  const values: unknown[] = [];
-  let line = 1;
-  for (const document of text.split(DOCUMENT_START)) {
-    try {
-      const { value, hasMore } = parseYaml(document, source, undefined, line);
-      if (hasMore) throw new YamlError('text after the end of a document', line);
-      values.push(value);
-    } catch (error) {
-      if (!(error instanceof YamlError)) throw error;
-      throw new FileError(`${source} is neither JSON nor YAML (line ${error.line}); copy the file again`);
-    }
-    line += document.split('\n').length - 1;
+  const { documents } = parseStream(Buffer.from(text), source);
+  const wrong = documents.find(({ value, hasMore }) => value === undefined || hasMore);
+  if (wrong !== undefined) {
+    const { line } = wrong.error ?? wrong;
+    throw new FileError(`${source} is neither JSON nor YAML (line ${line}); copy the file again`);
   }
   // A separator can stand before the first document and after the last one.
-  const objects = values.filter((value) => value !== null);
+  const objects = documents.map(({ value }) => value).filter((value) => value !== null);
   return objects.length === 0 ? [null] : objects;
 }
 
@@ -307,4 +285,12 @@ function toTexts(value: unknown): Record<string, string> {
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value below some keys. Undefined if there is none. */
+export function getValue(value: unknown, ...keys: readonly string[]): unknown {
+  return keys.reduce<unknown>((part, key) => {
+    const isCollection = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
+    return isCollection ? (part as Readonly<Record<string, unknown>>)[key] : undefined;
+  }, value);
 }

@@ -169,15 +169,20 @@ test('names each manifest without which the operator does not fail, although its
 });
 
 test('renders with what the directory says about the cluster, and says whether the names are real', async () => {
-  const installConfig = { metadata: { name: 'lab' }, baseDomain: 'example.org', platform: { baremetal: {} } };
-  writeFiles(directory, { 'install-config.yaml': stringify({ ...installConfig, pullSecret: '{"auths":{"a":{}}}' }) });
+  const pullSecret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pull-secret' }, data: { a: 'Yg==' } };
+  const infrastructure = {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'Infrastructure',
+    metadata: { name: 'cluster' },
+    status: { apiServerURL: 'https://api.lab.example.org:6443' },
+  };
   vi.stubEnv('MCG_TEST_INPUTS', path.join(directory, 'inputs'));
-  const { stdout } = await check({ 'a.yaml': A }, '-o', 'json');
+  const own = { '1.json': JSON.stringify(pullSecret), '2.json': JSON.stringify(infrastructure) };
+  const { stdout } = await check({ 'a.yaml': A, ...own }, '-o', 'json');
   expect(JSON.parse(stdout)).toMatchObject({ hasRealNames: false });
   const inputs = readFileSync(path.join(directory, 'inputs'), 'utf8');
   expect(inputs).toContain('"apiServerURL":"https://api.lab.example.org:6443"');
-  expect(inputs).toContain('"type":"BareMetal"');
-  expect(inputs).toContain(Buffer.from('{"auths":{"a":{}}}').toString('base64'));
+  expect(inputs).toContain('"data":{"a":"Yg=="}');
 
   const controllerConfig = {
     apiVersion: `${MCO}/v1`,
@@ -191,9 +196,9 @@ test('renders with what the directory says about the cluster, and says whether t
     'c.json': JSON.stringify({ ...gates, spec: {}, status: { featureGates: [{ disabled: [{ name: 'NewGate' }] }] } }),
   });
   expect(real.stdout).toContain('The names are those of your cluster.');
-  const own = readFileSync(path.join(directory, 'inputs'), 'utf8');
-  expect(own).toContain('"clusterDNSIP":"172.31.0.10"');
-  expect(own).not.toContain('"clusterDNSIP":"172.30.0.10"');
+  const realInputs = readFileSync(path.join(directory, 'inputs'), 'utf8');
+  expect(realInputs).toContain('"clusterDNSIP":"172.31.0.10"');
+  expect(realInputs).not.toContain('"clusterDNSIP":"172.30.0.10"');
 });
 
 test('prints the other findings if the operator ends in an unexpected way', async () => {

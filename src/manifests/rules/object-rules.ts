@@ -1,20 +1,25 @@
-import {
-  CLIENT_GROUP,
-  CLIENT_KINDS,
-  INSTALLER_FILES,
-  NAMESPACED_GROUPS,
-  NAMESPACES,
-  OWN_GROUP,
-  RENDER_INPUTS,
-  UNLISTED_GROUPS,
-} from '../kinds.ts';
 import { compareReleases, type Json, type ManifestObject, type ManifestSet } from '../manifest-set.ts';
 import { findNearestKind } from '../nearest-kind.ts';
+import type { KindVersion } from '../schemas.ts';
 import { changesRenders, formatMiB, isEqualInput } from '../render-inputs.ts';
-import { isRecord } from '../../rendered-config/rendered-config.ts';
-import { getValue } from '../validate.ts';
+import { getValue, isRecord } from '../../rendered-config/rendered-config.ts';
 import { type Finding, type Findings, formatRange, type ObjectRule } from './rule.ts';
 
+/**
+ * The files from which the bootstrap host reads an object, by its type or its ID
+ * (cmd/machine-config-operator/bootstrap.go of 4.15 to 4.20).
+ */
+const INSTALLER_FILES: Readonly<Record<string, string>> = {
+  'config.openshift.io DNS': 'manifests/cluster-dns-02-config.yml',
+  // It reads other files with one, too, but the installer always writes this one (pkg/asset/manifests/featuregate.go).
+  'config.openshift.io FeatureGate': 'openshift/99_feature-gate.yaml',
+  'config.openshift.io Infrastructure': 'manifests/cluster-infrastructure-02-config.yml',
+  'config.openshift.io Network': 'manifests/cluster-network-02-config.yml',
+  'config.openshift.io Proxy': 'manifests/cluster-proxy-01-config.yaml',
+  'v1/ConfigMap/openshift-config/user-ca-bundle': 'manifests/user-ca-bundle-config.yaml',
+  // MCO#5487.
+  'config.openshift.io CRIOCredentialProviderConfig': '/no such object',
+};
 /** What templates and shells replace. */
 const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
 /** Scripts contain such texts, too. So it must be the whole content. */
@@ -22,11 +27,9 @@ const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
 /** A salt can look like a variable. */
 const FREE_TEXT = /^(?:data|stringData|annotations|containerFile|passwordHash)$/;
 const CONFIG_GROUP = 'config.openshift.io';
+const DEFINITION = 'apiextensions.k8s.io CustomResourceDefinition';
 const MIRROR_SETS = [`${CONFIG_GROUP} ImageDigestMirrorSet`, `${CONFIG_GROUP} ImageTagMirrorSet`];
 const SOURCE_POLICIES = [...MIRROR_SETS, 'operator.openshift.io ImageContentSourcePolicy'];
-/** Of the group, the kinds of which any object counts. */
-const NOT_SINGLETONS =
-  /^(?:Cluster(?:ImagePolicy|Operator|Version)|Image(?:ContentPolicy|DigestMirrorSet|Policy|TagMirrorSet)|Backup)$/;
 /** An object in etcd has at most 1.5 MiB (etcd, --max-request-bytes). */
 export const MAX_OBJECT_BYTES = 1.5 * 1024 ** 2;
 
@@ -42,8 +45,8 @@ export const OBJECT_RULES = {
   ClientKind: {
     severity: 'error',
     isFinal: true,
-    find: ({ group, kind }, { installer }) =>
-      installer !== 'hub' && (CLIENT_GROUP.test(group) || (CLIENT_KINDS.has(kind) && OWN_GROUP.test(group))),
+    find: ({ group, type }, { installer, catalog }) =>
+      installer !== 'hub' && (catalog.has('clientGroups', group) || catalog.has('clientTypes', type)),
     message: 'only a client or a hub reads this kind: no new cluster has it',
     advice: 'move the file elsewhere',
   },
@@ -57,7 +60,8 @@ export const OBJECT_RULES = {
   IncompleteObject: {
     severity: 'error',
     isFinal: true,
-    find: ({ value }) => ['apiVersion', 'kind', 'metadata.name'].find((field) => !getValue(value, field.split('.'))),
+    find: ({ value }) =>
+      ['apiVersion', 'kind', 'metadata.name'].find((field) => (getValue(value, ...field.split('.')) ?? '') === ''),
     message: (detail) => `${detail} is missing: the bootstrap of the cluster fails`,
     advice: 'add it, or move the file elsewhere',
   },
@@ -70,7 +74,10 @@ export const OBJECT_RULES = {
   MissingDefinition: {
     severity: 'warning',
     find: (object, set) =>
-      !UNLISTED_GROUPS.test(object.group) && isUndefined(object, set) && !findUnknownKind(object, set) && object.type,
+      !set.catalog.has('unlistedGroups', object.group) &&
+      isUndefined(object, set) &&
+      !findUnknownKind(object, set) &&
+      object.type,
     message: (type) => `no release is known to have ${type}: the API rejects it until a CRD of the group exists`,
     advice: 'add the CRD, or create the object after the install',
   },
@@ -88,7 +95,8 @@ export const OBJECT_RULES = {
   },
   NoNamespace: {
     severity: 'error',
-    find: ({ group, namespace, isNamespaced = NAMESPACED_GROUPS.test(group) }) => namespace === '' && isNamespaced,
+    find: ({ group, namespace, isNamespaced }, { catalog }) =>
+      namespace === '' && (isNamespaced ?? catalog.has('namespacedGroups', group)),
     message: 'cluster-bootstrap needs the namespace of this kind: the API rejects the object for ever',
     advice: 'add metadata.namespace',
   },
@@ -104,13 +112,6 @@ export const OBJECT_RULES = {
     find: findDuplicate,
     message: (detail) => `it is in ${detail}, too: the bootstrap host reads both, the cluster gets only that one`,
     advice: 'rename one if both are needed and differ, else delete one',
-  },
-  IgnoredName: {
-    severity: 'warning',
-    isLoss: true,
-    find: ({ group, kind, name }) => group === CONFIG_GROUP && name !== 'cluster' && !NOT_SINGLETONS.test(kind),
-    message: 'a cluster reads only the object with the name cluster',
-    advice: 'rename it to cluster',
   },
   ObjectSize: {
     severity: 'error',
@@ -158,8 +159,8 @@ export const OBJECT_RULES = {
 } satisfies Readonly<Record<string, ObjectRule>>;
 
 /** Whether neither a release nor the manifests have the kind. */
-function isUndefined({ isNamespaced, group }: ManifestObject, { definedGroups }: ManifestSet): boolean {
-  return isNamespaced === undefined && !definedGroups.has(group);
+function isUndefined({ isNamespaced, group }: ManifestObject, { listOfType }: ManifestSet): boolean {
+  return isNamespaced === undefined && listOfType(DEFINITION).every(({ spec }) => spec['group'] !== group);
 }
 
 /** The kind that was probably meant, or an empty text. Undefined if an operator can bring the kind. */
@@ -167,40 +168,41 @@ function findUnknownKind(object: ManifestObject, set: ManifestSet): Findings {
   const { group } = object;
   if (!isUndefined(object, set)) return undefined;
   const nearest = findNearestKind(object, set.catalog);
-  const isComplete = set.catalog.groups.has(group) && !UNLISTED_GROUPS.test(group);
+  const isComplete = set.catalog.groups.has(group) && !set.catalog.has('unlistedGroups', group);
   return nearest !== undefined || isComplete ? [{ detail: nearest ?? '' }] : undefined;
 }
 
 function findMissingReleases(object: ManifestObject, set: ManifestSet): Findings {
   const { catalog, schemaReleases, featureSet } = set;
   const all = catalog.find(object.apiVersion, object.kind);
-  const releases = new Set(set.findVersions(object).flatMap((version) => version.releases));
-  if (all.length === 0 || schemaReleases.every((each) => releases.has(each))) return false;
-  const served = schemaReleases.filter((each) => releases.has(each));
-  if (served.length > 0) return `OpenShift ${formatRange(served)}`;
-  const sets = new Set(all.flatMap(({ featureSets = [] }) => featureSets).filter((each) => each !== featureSet));
-  const others = catalog.releases.filter((each) => all.some((version) => version.releases.includes(each)));
-  return sets.size === 0 ? `OpenShift ${formatRange(others)}` : `those with the feature set ${[...sets].join(' or ')}`;
+  const listServed = (versions: readonly KindVersion[], releases = schemaReleases): readonly string[] =>
+    releases.filter((release) => versions.some((version) => version.releases.includes(release)));
+  const served = listServed(set.findVersions(object));
+  if (all.length === 0 || served.length === schemaReleases.length) return false;
+  const sets = new Set(all.filter((each) => listServed([each]).length > 0).flatMap((each) => each.featureSets ?? []));
+  sets.delete(featureSet);
+  if (served.length === 0 && sets.size > 0) return `those with the feature set ${[...sets].join(' or ')}`;
+  return `OpenShift ${formatRange(served.length > 0 ? served : listServed(all, catalog.releases))}`;
 }
 
-function findPlaceholders({ type, value, document }: ManifestObject): Findings {
+function findPlaceholders({ type, value, document }: ManifestObject, { catalog }: ManifestSet): Findings {
   const found: Finding[] = [];
-  const search = (collection: Json, path: string): void => {
-    for (const [key, item] of Object.entries(collection)) {
-      const pattern = key === 'source' && String(item).startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
-      if (FREE_TEXT.test(key) || (key === 'contents' && typeof item === 'string')) continue;
-      if (typeof item === 'object' && item !== null) search(item as Json, `${path}${key}.`);
-      else if (pattern.test(String(item))) found.push({ detail: path + key, line: document.findLine(collection, key) });
-    }
+  const check = function (this: object, key: string, item: unknown): unknown {
+    if (FREE_TEXT.test(key)) return undefined;
+    if (typeof item !== 'string' || key === 'contents') return item;
+    const pattern = key === 'source' && item.startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
+    const [detail] = pattern.exec(item) ?? [];
+    if (detail !== undefined) found.push({ detail, line: document.findLine(this, key) });
+    return item;
   };
   // Other objects can contain templates.
-  search(RENDER_INPUTS.has(type) ? value : { metadata: value['metadata'] }, '');
+  JSON.stringify(catalog.has('renderInputs', type) ? value : { metadata: value['metadata'] }, check);
   return found;
 }
 
-function findMissingNamespace({ namespace, isNamespaced }: ManifestObject, { byId }: ManifestSet): Findings {
+function findMissingNamespace({ namespace, isNamespaced }: ManifestObject, { byId, catalog }: ManifestSet): Findings {
   // cluster-bootstrap ignores the namespace of a kind without one.
-  const exists = namespace === '' || isNamespaced === false || NAMESPACES.test(namespace);
+  const exists = namespace === '' || isNamespaced === false || catalog.has('namespaces', namespace);
   return !exists && !byId.has(`v1/Namespace//${namespace}`) && namespace;
 }
 
@@ -225,7 +227,7 @@ function findConflictingMirrors({ spec, document }: ManifestObject, set: Manifes
 function findUnusableScopes({ spec: { scopes }, document }: ManifestObject, { byId }: ManifestSet): Findings {
   const image = byId.get(`${CONFIG_GROUP}/v1/Image//cluster`);
   const [allowed = [], blocked = []] = ['allowedRegistries', 'blockedRegistries'].map((name) => {
-    const registries = getValue(image?.spec, ['registrySources', name]);
+    const registries = getValue(image?.spec, 'registrySources', name);
     return Array.isArray(registries) ? registries.map(String) : [];
   });
   if (!Array.isArray(scopes)) return undefined;
@@ -247,6 +249,5 @@ function getPolicy({ mirrorSourcePolicy: policy }: Json): unknown {
 }
 
 function listMirrors({ imageDigestMirrors, imageTagMirrors, repositoryDigestMirrors }: Json): readonly Json[] {
-  const lists = [imageDigestMirrors, imageTagMirrors, repositoryDigestMirrors].filter((list) => Array.isArray(list));
-  return lists.flat().filter(isRecord);
+  return [imageDigestMirrors, imageTagMirrors, repositoryDigestMirrors].flat().filter(isRecord);
 }

@@ -1,18 +1,24 @@
 import { matchesNodeSelector } from '../../mco/pool-of-node.ts';
 import {
-  INSTALLER_NAME,
-  KIND_BY_OPERATOR_NAME,
   KUBELET_CONFIG,
   MACHINE_CONFIG,
-  OPERATOR_NAME,
   POOL,
   RUNTIME_CONFIG,
-} from '../kinds.ts';
-import { type Json, type ManifestObject, type ManifestSet, ROLE_LABEL, ROLES } from '../manifest-set.ts';
+  type Json,
+  type ManifestObject,
+  type ManifestSet,
+  ROLE_LABEL,
+  ROLES,
+} from '../manifest-set.ts';
 import { changesRenders, formatMiB, getRole } from '../render-inputs.ts';
 import { MAX_OBJECT_BYTES } from './object-rules.ts';
 import { type Findings, ifSelected, type ObjectRule } from './rule.ts';
 
+/** What the operator writes for a KubeletConfig or a ContainerRuntimeConfig. */
+const KIND_BY_OPERATOR_NAME: Readonly<Record<string, string>> = {
+  '99-ROLE-generated-kubelet': KUBELET_CONFIG,
+  '99-ROLE-generated-containerruntime': RUNTIME_CONFIG,
+};
 const GENERATED = 'machineconfiguration.openshift.io/generated-by-controller-version';
 const RENDERED = /^rendered-/;
 const OTHER_KERNEL = /^(?:realtime|64k-pages)$/;
@@ -54,8 +60,8 @@ export const OPERATOR_RULES = {
   InstallerName: {
     kinds: [MACHINE_CONFIG],
     severity: 'warning',
-    find: ({ name, manifest }) =>
-      INSTALLER_NAME.test(name) && !manifest.fileName.startsWith('99_openshift-machineconfig_'),
+    find: ({ name, manifest }, { catalog }) =>
+      catalog.has('installerConfigs', name) && !manifest.fileName.startsWith('99_openshift-machineconfig_'),
     message:
       'the installer adds a config of this name for sshKey, hyperthreading or fips in install-config.yaml, and then ' +
       'the renders differ',
@@ -118,7 +124,9 @@ function hasOperatorName({ name }: ManifestObject, set: ManifestSet): boolean {
   return ROLES.some((role) => {
     const pattern = name.replace(`-${role}`, '-ROLE');
     const causes = set.listOfType(KIND_BY_OPERATOR_NAME[pattern] ?? '');
-    return OPERATOR_NAME.test(pattern) || causes.some((each) => set.findSelectedPools(each).includes(role));
+    return (
+      set.catalog.has('operatorConfigs', pattern) || causes.some((each) => set.findSelectedPools(each).includes(role))
+    );
   });
 }
 

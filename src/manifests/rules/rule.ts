@@ -2,10 +2,11 @@ import type { Manifest, ManifestObject, ManifestSet } from '../manifest-set.ts';
 
 export type Severity = 'error' | 'warning';
 
-/** A detail for the message, and its line if not that of the object. */
+/** A detail for the message, and its object and its line if not those of the subject. */
 export interface Finding {
   readonly detail: string;
-  readonly line?: number;
+  readonly line?: number | undefined;
+  readonly object?: ManifestObject | undefined;
 }
 
 /** Whether a rule applies, a detail for its message, or several with their lines. */
@@ -19,26 +20,21 @@ export interface Message {
   readonly isLoss?: boolean;
 }
 
-/** A rule about a file that no cluster gets. The reader finds it. */
-export interface FileRule extends Message {
-  readonly severity: Severity;
+/** A rule about the value of a field, for which check-values.ts has the cases. */
+export interface Rule<Subject = ManifestObject> extends Message {
+  /** Undefined if the set is not concerned. */
+  readonly severity: Severity | ((object: Subject, set: ManifestSet) => Severity | undefined);
 }
 
 /** A rule about the text of a manifest. */
-export interface TextRule extends Message {
-  /** Undefined if the set is not concerned. */
-  readonly severity: Severity | ((object: ManifestObject | undefined, set: ManifestSet) => Severity | undefined);
+export interface TextRule extends Rule<ManifestObject | undefined> {
   readonly find: (manifest: Manifest, set: ManifestSet) => Findings;
-  /** The object that the rule is about. */
-  readonly findObject?: (manifest: Manifest, set: ManifestSet) => ManifestObject | undefined;
 }
 
 /** A rule about an object. docs/internals/decisions/0012-check-manifests.md has the evidence. */
-export interface ObjectRule extends Message {
+export interface ObjectRule extends Rule {
   /** As `group Kind`. Undefined for all. */
   readonly kinds?: readonly string[];
-  /** Undefined if the set is not concerned. */
-  readonly severity: Severity | ((object: ManifestObject, set: ManifestSet) => Severity | undefined);
   readonly find: (object: ManifestObject, set: ManifestSet) => Findings;
   /** Whether the rules after it would only report what follows from it. */
   readonly isFinal?: boolean;

@@ -6,12 +6,10 @@ import { VALUE_RULES } from './value-rules.ts';
 /** Rules that only two renders of the operator can break. */
 const RENDER_RULES = {
   RenderFails: {
-    severity: 'error',
     message: (detail: string) => `the operator ends with ${detail}`,
     advice: 'correct the manifest, or the install fails in the same way',
   },
   RendersDiffer: {
-    severity: 'error',
     message: (detail: string) => `the pool gets ${detail}`,
     advice: 'make both read the same, or nodes wait for a config that never existed',
   },

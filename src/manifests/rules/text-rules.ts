@@ -1,54 +1,47 @@
 import { findDifferentReading } from '../../files/yaml-stream.ts';
 import type { ManifestObject, ManifestSet } from '../manifest-set.ts';
 import { changesRenders, formatMiB } from '../render-inputs.ts';
-import type { FileRule, Severity, TextRule } from './rule.ts';
+import type { Message, Severity, TextRule } from './rule.ts';
 
 /** assisted-service, internal/manifests/manifests.go. */
 const MAX_ASSISTED_BYTES = 1024 ** 2;
 
-/** Rules about files that no cluster gets. */
+/** Rules about files that no cluster gets, which the reader finds. All are warnings. */
 export const FILE_RULES = {
   AgentIgnoresFile: {
-    severity: 'warning',
     isLoss: true,
     message: 'the agent-based installer reads only openshift/*.yaml and openshift/*.yml',
     advice: 'move the file there, as YAML',
   },
   ButaneFile: {
-    severity: 'warning',
     isLoss: true,
     message: 'Butane, which no installer reads',
     advice: 'run butane, and add the YAML that it writes',
   },
   DuplicateFileName: {
-    severity: 'warning',
     isLoss: true,
     message: 'openshift/ has a file of this name: both readers get only that file',
     advice: 'rename one',
   },
   EarlyDirectory: {
-    severity: 'warning',
     message: 'only the agent-based installer reads manifests now',
     advice: 'for others, first run create manifests',
   },
   IgnoredFile: {
-    severity: 'warning',
     isLoss: true,
     message: 'no installer reads subdirectories and other endings than .yaml, .yml and .json',
     advice: 'move or rename it',
   },
   KustomizationFile: {
-    severity: 'warning',
     message: 'input of kustomize, which no installer reads',
     advice: 'check what it writes: kustomize build DIR | machineconfig-guard check manifests -',
   },
   MisplacedManifest: {
-    severity: 'warning',
     isLoss: true,
     message: 'no installer reads a manifest beside the folders',
     advice: 'move it into openshift/',
   },
-} satisfies Readonly<Record<string, FileRule>>;
+} satisfies Readonly<Record<string, Message>>;
 
 /** Rules about the text of a manifest. */
 export const TEXT_RULES = {
@@ -60,14 +53,14 @@ export const TEXT_RULES = {
   },
   Unparsable: {
     severity: 'error',
-    find: ({ documents }) => documents.flatMap(({ error }) => (error ? [toFinding(error)] : [])),
+    find: ({ documents }) => documents.flatMap(({ error }) => error ?? []),
     message: (detail) => `${detail}: the bootstrap host fails`,
     advice: 'repair it: YAML in UTF-8, JSON after {, only comments after ---',
   },
   UnparsableInCluster: {
     severity: 'error',
     find: ({ documents, inCluster: { error } }, set) =>
-      error !== undefined && !set.splitsFiles && documents.every((document) => !document.error) && [toFinding(error)],
+      error !== undefined && !set.splitsFiles && documents.every((document) => !document.error) && [error],
     message: (detail) => `${detail}: cluster-bootstrap reads JSON as YAML, and then rejects all manifests`,
     advice: 'write it as YAML',
   },
@@ -87,15 +80,20 @@ export const TEXT_RULES = {
   },
   DifferentReading: {
     severity: ifRendered,
-    find: (manifest, { installer }) => installer !== 'stream' && findDifferentReading(manifest),
-    findObject: ({ objects }) => objects[0],
+    find: (manifest, { installer }) => {
+      const detail = installer === 'stream' ? undefined : findDifferentReading(manifest);
+      return detail !== undefined && [{ detail, object: manifest.objects[0] }];
+    },
     message: (detail) => `the bootstrap host and the cluster read other values of ${detail}`,
     advice: 'end every line with one line feed, and write each key once',
   },
   MultipleDocuments: {
     severity: (object, set) => (set.splitsFiles === undefined ? 'warning' : ifRendered(object, set)),
-    find: ({ objects }, set) => objects.length > 1 && set.splitsFiles !== true && String(objects.length),
-    findObject: ({ objects: [, ...others] }, set) => others.find((object) => changesRenders(object, set)) ?? others[0],
+    find: ({ objects }, set) => {
+      const [, ...others] = objects;
+      const object = others.find((other) => changesRenders(other, set)) ?? others[0];
+      return object !== undefined && set.splitsFiles !== true && [{ detail: String(objects.length), object }];
+    },
     message: (detail) => `${detail} documents: the bootstrap host reads all, the cluster gets only the first`,
     advice: 'write one per file (--split)',
   },
@@ -107,10 +105,6 @@ export const TEXT_RULES = {
     advice: 'make it smaller, or split it',
   },
 } satisfies Readonly<Record<string, TextRule>>;
-
-function toFinding({ message, line }: { readonly message: string; readonly line: number }) {
-  return { detail: message, line };
-}
 
 /** A warning if the object changes no rendered config. */
 function ifRendered(object: ManifestObject | undefined, set: ManifestSet): Severity {

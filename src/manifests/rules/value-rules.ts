@@ -1,15 +1,7 @@
-import { MACHINE_CONFIG } from '../kinds.ts';
-import type { ManifestObject, ManifestSet } from '../manifest-set.ts';
-import { ifSelected, type Severity, whenSelected } from './rule.ts';
+import { MACHINE_CONFIG } from '../manifest-set.ts';
+import { ifSelected, type Rule, whenSelected } from './rule.ts';
 
-/** A rule about the value of a field, for which check-values.ts has the cases. */
-interface ValueRule {
-  readonly severity: Severity | ((object: ManifestObject, set: ManifestSet) => Severity);
-  readonly message: (detail: string, severity: Severity) => string;
-  readonly advice: string;
-  readonly isLoss?: boolean;
-}
-
+/** Rules about the values of fields, which check-values.ts finds. */
 export const VALUE_RULES = {
   DuplicateEntry: {
     severity: (object, set) => (object.type === MACHINE_CONFIG ? ifSelected(object, set) : 'error'),
@@ -17,10 +9,17 @@ export const VALUE_RULES = {
       `${detail} is there twice: ${whenSelected('the bootstrap of the cluster fails', severity)}`,
     advice: 'delete one',
   },
+  IgnoredName: {
+    severity: 'warning',
+    isLoss: true,
+    message: (detail) => `${detail}: no cluster reads the object`,
+    advice: 'rename it',
+  },
   InvalidContents: {
     severity: ifSelected,
-    message: (detail, severity) => `${detail}: ${whenSelected('the install fails', severity)}`,
-    advice: 'correct the value',
+    message: (detail, severity) =>
+      `Ignition, the operator or a node rejects it, so ${whenSelected('the install fails', severity)}: ${detail}`,
+    advice: 'write what the field must have',
   },
   InvalidValue: {
     severity: 'error',
@@ -38,11 +37,16 @@ export const VALUE_RULES = {
     message: (detail) => `no release reads the field ${detail}`,
     advice: 'correct its name or its indentation',
   },
+  UnlikelyValue: {
+    severity: 'warning',
+    message: (detail) => `${detail}: it is accepted, and probably not meant`,
+    advice: 'correct the value',
+  },
   ValueOfRelease: {
     severity: 'warning',
     message: (detail) => `${detail}: the install fails with these releases`,
     advice: 'give --openshift-version if you install another one',
   },
-} satisfies Readonly<Record<string, ValueRule>>;
+} satisfies Readonly<Record<string, Rule>>;
 
 export type ValueCode = keyof typeof VALUE_RULES;

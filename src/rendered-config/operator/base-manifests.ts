@@ -1,5 +1,4 @@
-import { isIPv6 } from 'node:net';
-import { isRecord } from '../rendered-config.ts';
+import { getValue, isRecord } from '../rendered-config.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -8,13 +7,8 @@ export interface OperatorFacts {
   readonly featureGates: readonly string[];
 }
 
-/** What the manifests of a user say about the cluster. */
-export interface ClusterInputs {
-  /** Each object of these kinds as `Kind NAME`. */
-  readonly objects: ReadonlyMap<string, Json>;
-  /** Of the install-config. */
-  readonly installConfig: Json | undefined;
-}
+/** What the manifests of a user say about the cluster: each object of OpenShift and Kubernetes as `Kind NAME`. */
+export type ClusterObjects = ReadonlyMap<string, Json>;
 
 /** Without a ControllerConfig, the FeatureGate is for this release, whatever the release of the operator is. */
 const RELEASE_VERSION = '0.0.0';
@@ -23,54 +17,36 @@ const CONTROLLER_CONFIG = 'ControllerConfig machine-config-controller';
 const FEATURE_GATE = 'FeatureGate cluster';
 const IMAGE = `example.com/image@sha256:${'0'.repeat(64)}`;
 const EMPTY_PULL_SECRET = '{"auths":{}}';
-const PLATFORMS: Readonly<Record<string, string>> = {
-  aws: 'AWS',
-  azure: 'Azure',
-  baremetal: 'BareMetal',
-  external: 'External',
-  gcp: 'GCP',
-  ibmcloud: 'IBMCloud',
-  none: 'None',
-  nutanix: 'Nutanix',
-  openstack: 'OpenStack',
-  ovirt: 'oVirt',
-  powervs: 'PowerVS',
-  vsphere: 'VSphere',
-};
-
 /** Whether the operator renders the same names for the cluster: the directory has all that they depend on. */
-export function hasRealNames({ objects }: ClusterInputs): boolean {
+export function hasRealNames(objects: ClusterObjects): boolean {
   return objects.has(CONTROLLER_CONFIG) && objects.has(FEATURE_GATE);
 }
 
 /** The version of the release, as the ControllerConfig names it. */
-export function getReleaseVersion({ objects }: ClusterInputs): string {
-  const annotations = getField(objects.get(CONTROLLER_CONFIG)?.['metadata'], 'annotations');
-  const version = getField(annotations, `${MCO}/release-image-version`);
+export function getReleaseVersion(objects: ClusterObjects): string {
+  const controllerConfig = objects.get(CONTROLLER_CONFIG);
+  const version = getValue(controllerConfig, 'metadata', 'annotations', `${MCO}/release-image-version`);
   return typeof version === 'string' ? version : RELEASE_VERSION;
 }
 
-/** The pull secret of the install-config, or an empty one. */
-export function createPullSecret({ objects, installConfig }: ClusterInputs): string {
-  const own = objects.get('Secret pull-secret');
-  if (own !== undefined) return JSON.stringify(own);
-  const text = installConfig?.['pullSecret'];
-  const secret = typeof text === 'string' ? text : EMPTY_PULL_SECRET;
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'pull-secret', namespace: 'openshift-config' },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(secret).toString('base64') },
-  });
+/** The pull secret of the directory, or an empty one. */
+export function createPullSecret(objects: ClusterObjects): string {
+  return JSON.stringify(
+    objects.get('Secret pull-secret') ?? {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'pull-secret', namespace: 'openshift-config' },
+      type: 'kubernetes.io/dockerconfigjson',
+      data: { '.dockerconfigjson': Buffer.from(EMPTY_PULL_SECRET).toString('base64') },
+    },
+  );
 }
 
 /**
  * What the operator renders besides the manifests of a user, in JSON. What the directory says about the cluster counts.
  * The rest is that of no real cluster, because only the difference of two renders counts.
  */
-export function createBaseManifests(facts: OperatorFacts, inputs: ClusterInputs): ReadonlyMap<string, string> {
-  const { objects } = inputs;
+export function createBaseManifests(facts: OperatorFacts, objects: ClusterObjects): ReadonlyMap<string, string> {
   const disabled = facts.featureGates.map((name) => ({ name }));
   const base: Readonly<Record<string, Json>> = {
     'MachineConfigPool master': createPool('master'),
@@ -80,42 +56,21 @@ export function createBaseManifests(facts: OperatorFacts, inputs: ClusterInputs)
       kind: 'FeatureGate',
       metadata: { name: 'cluster' },
       spec: objects.get(FEATURE_GATE)?.['spec'] ?? {},
-      status: { featureGates: [{ version: getReleaseVersion(inputs), enabled: [], disabled }] },
+      status: { featureGates: [{ version: getReleaseVersion(objects), enabled: [], disabled }] },
     },
-    [CONTROLLER_CONFIG]: createControllerConfig(facts, inputs),
+    [CONTROLLER_CONFIG]: createControllerConfig(facts, objects),
   };
   // The installer writes a FeatureGate without status.
-  const isMissing = (name: string): boolean => !objects.has(name) || (name === FEATURE_GATE && !hasStatus(objects));
+  const isMissing = (name: string): boolean =>
+    !objects.has(name) || (name === FEATURE_GATE && !isRecord(objects.get(name)?.['status']));
   const missing = Object.entries(base).filter(([name]) => isMissing(name));
   return new Map(missing.map(([name, object]) => [`zz-${name.replace(' ', '-')}.json`, JSON.stringify(object)]));
 }
 
-function hasStatus(objects: ClusterInputs['objects']): boolean {
-  return isRecord(objects.get(FEATURE_GATE)?.['status']);
-}
-
-function createControllerConfig({ version }: OperatorFacts, { objects, installConfig = {} }: ClusterInputs): Json {
-  const { networking, baseDomain = 'example.com', metadata, platform, controlPlane } = installConfig;
-  const name = getField(metadata, 'name');
-  const domain = typeof name === 'string' ? `${name}.${String(baseDomain)}` : String(baseDomain);
-  const networks = getField(networking, 'serviceNetwork');
-  const services = Array.isArray(networks) ? networks.map(String) : ['172.30.0.0/16'];
-  const [platformName = 'none'] = isRecord(platform) ? Object.keys(platform) : [];
-  const type = PLATFORMS[platformName] ?? 'None';
-  const topology = getField(controlPlane, 'replicas') === 1 ? 'SingleReplica' : 'HighlyAvailable';
-  const infra = objects.get('Infrastructure cluster') ?? {
-    spec: { platformSpec: { type } },
-    status: {
-      apiServerInternalURI: `https://api-int.${domain}:6443`,
-      apiServerURL: `https://api.${domain}:6443`,
-      controlPlaneTopology: topology,
-      infrastructureTopology: topology,
-      platform: type,
-      platformStatus: { type },
-    },
-  };
-  const bundle = installConfig['additionalTrustBundle'];
+/** An install-config lacks what the templates of its platform need, so the platform is none. */
+function createControllerConfig({ version }: OperatorFacts, objects: ClusterObjects): Json {
   const proxy = objects.get('Proxy cluster')?.['status'];
+  const topology = 'HighlyAvailable';
   return {
     apiVersion: `${MCO}/v1`,
     kind: 'ControllerConfig',
@@ -129,36 +84,29 @@ function createControllerConfig({ version }: OperatorFacts, { objects, installCo
     spec: {
       baseOSContainerImage: IMAGE,
       baseOSExtensionsContainerImage: IMAGE,
-      clusterDNSIP: getDnsAddress(services[0] ?? ''),
-      dns: objects.get('DNS cluster') ?? { spec: { baseDomain: domain } },
-      infra,
-      ipFamilies: getFamilies(services),
+      clusterDNSIP: '172.30.0.10',
+      dns: objects.get('DNS cluster') ?? { spec: { baseDomain: 'lab.example.com' } },
+      infra: objects.get('Infrastructure cluster') ?? {
+        spec: { platformSpec: { type: 'None' } },
+        status: {
+          apiServerInternalURI: 'https://api-int.lab.example.com:6443',
+          apiServerURL: 'https://api.lab.example.com:6443',
+          controlPlaneTopology: topology,
+          infrastructureTopology: topology,
+          platform: 'None',
+          platformStatus: { type: 'None' },
+        },
+      },
+      ipFamilies: 'IPv4',
       kubeAPIServerServingCAData: 'YQ==',
-      networkType: getField(networking, 'networkType') ?? 'OVNKubernetes',
-      platform: platformName,
+      networkType: 'OVNKubernetes',
+      platform: 'none',
       pullSecret: { name: 'pull-secret', namespace: 'openshift-config' },
       releaseImage: IMAGE,
       rootCAData: 'YQ==',
       ...(isRecord(proxy) && { proxy }),
-      ...(typeof bundle === 'string' && { additionalTrustBundle: Buffer.from(bundle).toString('base64') }),
     },
   };
-}
-
-/** The tenth address of the network of services (machine-config-operator, pkg/operator/bootstrap.go). */
-function getDnsAddress(network: string): string {
-  const [address = ''] = network.split('/', 1);
-  return isIPv6(address) ? `${address.replace(/:*$/, '')}::a` : address.replace(/\d+$/, '10');
-}
-
-function getFamilies(networks: readonly string[]): string {
-  const families = networks.map((network) => (network.includes(':') ? 'IPv6' : 'IPv4'));
-  if (new Set(families).size < 2) return families[0] ?? 'IPv4';
-  return families[0] === 'IPv6' ? 'DualStackIPv6Primary' : 'DualStack';
-}
-
-function getField(value: unknown, key: string): unknown {
-  return isRecord(value) ? value[key] : undefined;
 }
 
 function createPool(name: string): Json {

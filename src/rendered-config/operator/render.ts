@@ -5,7 +5,7 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import { readRegularFile } from '../../files/read-file.ts';
 import { parseYaml } from '../../files/yaml-document.ts';
 import { listPoolSources, readRenderedConfigs, type RenderedConfig } from '../rendered-config.ts';
-import { type ClusterInputs, createBaseManifests, createPullSecret, getReleaseVersion } from './base-manifests.ts';
+import { type ClusterObjects, createBaseManifests, createPullSecret, getReleaseVersion } from './base-manifests.ts';
 import { PULL_SECRET_FILE, type Renderer } from './renderer.ts';
 
 /** What the operator renders from some files. */
@@ -32,14 +32,14 @@ const LAST_ERROR = /(?:error running MCC\[BOOTSTRAP\]: |panic: )(.*?)(?:\n\s*\n|
  * Returns a function that renders files with what the directory says about the cluster. It learns from the errors of
  * the operator what its release must find besides them.
  */
-export function createRender(renderer: Renderer, inputs: ClusterInputs, signal: AbortSignal): RenderFiles {
-  const release = getReleaseVersion(inputs);
+export function createRender(renderer: Renderer, objects: ClusterObjects, signal: AbortSignal): RenderFiles {
+  const release = getReleaseVersion(objects);
   let facts = { version: '', featureGates: [] as readonly string[] };
   return async (files) => {
     for (let attempt = 0; ; attempt += 1) {
       // Another render that runs at the same time can change the facts.
       const known = facts;
-      const added = new Map([...createBaseManifests(known, inputs), [PULL_SECRET_FILE, createPullSecret(inputs)]]);
+      const added = new Map([...createBaseManifests(known, objects), [PULL_SECRET_FILE, createPullSecret(objects)]]);
       const result = await render(new Map([...files, ...added]), renderer, release, signal);
       const { error = '' } = result;
       const [, version = known.version] = VERSION_ERROR.exec(error) ?? [];

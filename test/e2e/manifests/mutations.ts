@@ -6,6 +6,9 @@ export interface Mutation {
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** OpenShift's API server checks them with admission plugins, which the lab does not have. */
+const ADMITTED_KIND = /^(?:APIServer|OAuth|SecurityContextConstraints)$/;
+
 /** What people write by mistake instead of a value. Undefined deletes it. */
 function listReplacements(value: unknown): readonly unknown[] {
   if (typeof value === 'string') return [5, true, '', 'Not A Value!', [value], { a: value }, null, undefined];
@@ -24,6 +27,7 @@ export function mutate(object: object): Mutation[] {
   const versions = [apiVersion.replace(/v\d\w*$/, 'v7'), `x${apiVersion}`].map((wrong) => {
     return { what: `apiVersion ${wrong}`, object: { ...object, apiVersion: wrong } };
   });
+  if (ADMITTED_KIND.test(kind)) return [...kinds, ...versions];
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = object as Json;
   const others = mutateValues(rest, []).map(({ what, object: changed }) => {
     return { what, object: { apiVersion, kind, ...changed } };

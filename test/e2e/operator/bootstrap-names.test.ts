@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest';
 import { findProblems } from '../../../src/manifests/find-problems.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { MCO, PATHS } from '../support/objects.ts';
-import type { ManifestsReport } from '../../../src/manifests/manifests-report.ts';
+import type { ManifestsReport } from '../../../src/manifests/format-report.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { DIGEST_MIRRORS, renderBootstrap, writeManifests } from './bootstrap-host.ts';
 import { findOperatorObject } from './operator-objects.ts';

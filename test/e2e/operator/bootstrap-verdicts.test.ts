@@ -65,7 +65,7 @@ test(
     const render = createRender(
       (manifests, output, version) =>
         loop.run({ manifests, output, version, templates, pullSecret: join(manifests, PULL_SECRET_FILE) }),
-      { objects: new Map(), installConfig: undefined },
+      new Map(),
       signal,
     );
     const verdicts = await new PQueue({ concurrency: CONCURRENCY }).addAll(

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { AUTHORITY_SECRET_PATH } from '../../../src/api/paths.ts';
 import { createServeCommand } from '../../../src/cli/serve/serve.ts';
 import { FLUSH_TIMEOUT_MS, SCRAPE_DRAIN_TIMEOUT_MS } from '../../../src/guard/guard.ts';
-import { parseQuantity } from '../../../src/manifests/quantity.ts';
+import { parseQuantity } from '../../../src/manifests/cel.ts';
 import { createHealthServer } from '../../../src/serving/health-server.ts';
 import { DRAIN_TIMEOUT_MS } from '../../../src/serving/tls-server.ts';
 import { RELEASE_TIMEOUT_MS } from '../../../src/status/lease.ts';

@@ -4,7 +4,8 @@ import { convertSchema } from '../../../build/schemas/convert-schema.ts';
 import { GUARD_NAME, GUARDS_PATH } from '../../../src/api/paths.ts';
 import { DEFAULT_SETTINGS, isHold, MODES } from '../../../src/api/settings.ts';
 import type { Schema } from '../../../src/manifests/schemas.ts';
-import { getValue, validateValue } from '../../../src/manifests/validate.ts';
+import { validateValue } from '../../../src/manifests/validate.ts';
+import { getValue } from '../../../src/rendered-config/rendered-config.ts';
 import { writeLongStatus } from './long-status.ts';
 import { type Installed, type Relation, required } from './relation.ts';
 
@@ -167,7 +168,7 @@ function findProblems(installed: Installed, object: Readonly<Record<string, obje
 /** Reads a path such as `.status.conditions[?(@.type=="Ready")].status`. */
 function findByJsonPath(object: unknown, path: string): unknown {
   const [, start = '', type, end = ''] = /^\.([\w.]+)(?:\[\?\(@\.type=="(\w+)"\)\]\.(\w+))?$/.exec(path) ?? [];
-  const value = getValue(object, start.split('.'));
+  const value = getValue(object, ...start.split('.'));
   if (type === undefined) return value;
   const conditions = value as readonly Readonly<Record<string, unknown>>[];
   return conditions.find((condition) => condition['type'] === type)?.[end];
