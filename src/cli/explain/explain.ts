@@ -202,11 +202,14 @@ function listLinks({ section, text }: Entry): readonly string[] {
   return [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(section, target) ?? []);
 }
 
-/** Markdown for a terminal, which has no links: wraps the prose, and omits prompts, and targets that are topics. */
+/** Markdown for a terminal, which has no links: wraps the prose, omits prompts, and names topics instead of targets. */
 function formatMarkdown(markdown: string, section: string): string {
   const { width } = createFormat();
   return markdown
-    .replaceAll(LINK, (link, text: string, target: string) => (toTopic(section, target) === undefined ? link : text))
+    .replaceAll(LINK, (link, text: string, target: string) => {
+      const topic = toTopic(section, target);
+      return topic === undefined ? link : `${text}${topic === text ? '' : ` (${topic})`}`;
+    })
     .replaceAll(BLOCK, (block, label: string, prose?: string) =>
       prose === undefined ? block.replaceAll(PROMPT, '') : wrapBeside(label, prose, width),
     )
