@@ -19,7 +19,6 @@ export interface AuthoritySecretOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly now?: () => Date;
-  readonly intervalMs?: number;
 }
 
 /** A leaf must outlive an outage of the API server. */
@@ -33,7 +32,7 @@ const SERVICE = 'machineconfig-guard';
  * stays. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
-  const { api, namespace, name, log, signal, now = () => new Date(), intervalMs = INTERVAL_MS } = options;
+  const { api, namespace, name, log, signal, now = () => new Date() } = options;
   const secret = `secret ${namespace}/${name}`;
   const problem = new ProblemLog(log, `${secret} can be used again`);
   let certificate: ServingCertificate | undefined;
@@ -76,7 +75,7 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
     }
   };
   const path = objectPath(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`, name);
-  void pollObject({ api, path, kind: 'Secret', intervalMs, onRead, onFailure }, signal);
+  void pollObject({ api, path, kind: 'Secret', intervalMs: INTERVAL_MS, onRead, onFailure }, signal);
   return await waitOrAbort(first, signal);
 }
 

@@ -13,8 +13,6 @@ export interface SettingsFollowerOptions {
   readonly log: Logger;
   /** The spec of an object that the follower creates; empty by default. */
   readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
-  readonly intervalMs?: number;
-  readonly createIntervalMs?: number;
 }
 
 /** A change takes effect within two seconds. */
@@ -46,7 +44,7 @@ export class SettingsFollower implements FollowedSettings {
 
   /** Reads the settings until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { api, intervalMs = INTERVAL_MS } = this.#options;
+    const { api } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
       this.object = object;
       this.#apply(parseSettings(object));
@@ -58,7 +56,8 @@ export class SettingsFollower implements FollowedSettings {
       const consequence = mode === undefined ? 'denying deletions until then' : `${verb} mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
-    await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
+    const polled = { path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs: INTERVAL_MS };
+    await pollObject({ api, ...polled, onRead, onFailure }, signal);
   }
 
   #apply(settings: Settings): void {
@@ -74,9 +73,9 @@ export class SettingsFollower implements FollowedSettings {
 
   /** A 409 means that another replica was faster. */
   async #createIfDue(signal: AbortSignal): Promise<void> {
-    const { api, log, initialSpec = {}, createIntervalMs = CREATE_INTERVAL_MS } = this.#options;
+    const { api, log, initialSpec = {} } = this.#options;
     if (performance.now() < this.#createAt) return;
-    this.#createAt = performance.now() + createIntervalMs;
+    this.#createAt = performance.now() + CREATE_INTERVAL_MS;
     const body = {
       apiVersion: 'machineconfig-guard.io/v1alpha1',
       kind: 'MachineConfigGuard',

@@ -20,7 +20,6 @@ import { API_SERVERS_PATH } from '../mco/api-paths.ts';
 export interface TlsProfileFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  readonly intervalMs?: number;
 }
 
 const PATH = objectPath(API_SERVERS_PATH, 'cluster');
@@ -51,14 +50,14 @@ export class TlsProfileFollower extends Replaceable<TlsProfile> {
 
   /** Reads the TLS profile of the cluster until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { api, intervalMs = INTERVAL_MS } = this.#options;
+    const { api } = this.#options;
     // Kubernetes without OpenShift does not serve it.
     const onRead = (object: ApiObject | undefined): void => this.#apply(parseTlsProfile(object ?? {}));
     const onFailure = (error: unknown): void => {
       this.#failure = describeFailure(error);
       this.#problem.warn(this.#failure.message);
     };
-    await pollObject({ api, path: PATH, kind: 'APIServer', intervalMs, onRead, onFailure }, signal);
+    await pollObject({ api, path: PATH, kind: 'APIServer', intervalMs: INTERVAL_MS, onRead, onFailure }, signal);
   }
 
   #apply(profile: TlsProfile): void {

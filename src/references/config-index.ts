@@ -22,7 +22,7 @@ const MAX_REMEMBERED_DELETIONS = 1_000;
 export class ConfigIndex extends Reflector<WatchedConfig> {
   readonly #deletedAt: LRUCache<ConfigName, Date>;
 
-  constructor(options: Pick<ReflectorOptions<WatchedConfig>, 'api' | 'log' | 'timing'>) {
+  constructor(options: Pick<ReflectorOptions<WatchedConfig>, 'api' | 'log'>) {
     const deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });
     super({
       ...options,

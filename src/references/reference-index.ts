@@ -12,7 +12,7 @@ import { BUILDS, NODES, POOLS } from '../mco/resources.ts';
 import { ConfigReferrers } from './config-referrers.ts';
 import { PoolHistory } from './pool-history.ts';
 
-export type ReferenceIndexOptions = Pick<ReflectorOptions<Referrer>, 'api' | 'log' | 'timing'>;
+export type ReferenceIndexOptions = Pick<ReflectorOptions<Referrer>, 'api' | 'log'>;
 
 /** How well the index follows a kind. */
 export type FollowedKind = Pick<

@@ -15,7 +15,7 @@ const TIMING = { backoffMs: [10, 50], absentMs: 30, probeMs: 60_000, silenceMs: 
 
 interface FollowOptions {
   resource?: Resource<Referrer>;
-  timing?: Partial<ReflectorTiming> | 'default';
+  timing?: Partial<ReflectorTiming>;
   nodes?: readonly ReturnType<typeof toNode>[];
   onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
 }
@@ -38,7 +38,7 @@ async function follow({
     api: cluster.connect(),
     resource,
     log,
-    timing: timing === 'default' ? undefined : { ...TIMING, ...timing },
+    timing: { ...TIMING, ...timing },
     onChange: (before, after) => {
       changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`);
     },
