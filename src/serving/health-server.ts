@@ -5,7 +5,7 @@ import { createEndpointApp, sendText } from './endpoint-app.ts';
 
 /** The kubelet opens a connection for each probe. */
 const MAX_CONNECTIONS = 100;
-const TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 };
+const TIMEOUTS = { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 
 /**
  * Serves `/healthz` (the process answers) and `/readyz` (it has also read the cluster once). A later outage

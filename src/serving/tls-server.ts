@@ -18,9 +18,8 @@ export interface TlsServerOptions {
 
 /** The API server keeps connections for 90 s and retries no call on a closed one (client-go, transport). */
 const KEEP_ALIVE_MS = 120_000;
-/** The API server sends a review immediately. */
+/** The API server sends a review immediately. The apps answer a request whose body is late, and close its connection. */
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -47,7 +46,6 @@ export function createTlsServer({ app, certificate, tlsPolicy, log, connections 
   };
   const server = createServer({
     ...tlsOptions(),
-    requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -98,6 +98,7 @@ export class VirtualSocket extends Duplex {
   unref = (): this => this;
 }
 
+const INTERVAL = 'connectionsCheckingInterval';
 const timers = new WeakMap<Duplex, NodeJS.Timeout>();
 
 /** As `Socket.setTimeout`, which has timers of its own. Traffic does not start it again: no caller relies on that. */
@@ -209,9 +210,10 @@ export class VirtualNetwork {
     server.emit('connection', socket);
   }
 
-  /** Node measures this with a clock of its own. Later requests of a connection have no limit here. */
+  /** Node measures this with a clock of its own, in intervals. Later requests of a connection have no limit here. */
   #limitHeaders(server: HttpServer, socket: VirtualSocket | TLSSocket): void {
-    const timer = setTimeout(() => socket.destroy(), server.headersTimeout);
+    const { headersTimeout, connectionsCheckingInterval } = server as HttpServer & Record<typeof INTERVAL, number>;
+    const timer = setTimeout(() => socket.destroy(), headersTimeout + connectionsCheckingInterval);
     this.#headerTimeouts.set(socket.remotePort, timer);
     socket.once('close', () => clearTimeout(timer));
   }
