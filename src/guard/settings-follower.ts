@@ -18,7 +18,6 @@ export interface SettingsFollowerOptions {
 /** A change takes effect within two seconds. */
 const INTERVAL_MS = 1_000;
 const CREATE_INTERVAL_MS = 10_000;
-const CREATE_TIMEOUT_MS = 5_000;
 
 /**
  * Reads the settings in the MachineConfigGuard `cluster` every second, and by default creates that object if absent.
@@ -83,7 +82,7 @@ export class SettingsFollower implements FollowedSettings {
       spec: initialSpec,
     };
     try {
-      await api.json({ method: 'POST', path: GUARDS_PATH, body, timeoutMs: CREATE_TIMEOUT_MS, signal });
+      await api.json({ method: 'POST', path: GUARDS_PATH, body, signal });
       this.#createAt = 0;
       log.info(`machineconfigguard ${GUARD_NAME} created, because it did not exist`);
     } catch (error) {

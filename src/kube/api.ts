@@ -30,7 +30,7 @@ export interface ApiRequest {
   readonly contentType?: string;
   readonly body?: unknown;
   readonly purpose?: Purpose | undefined;
-  /** Limits the request until the end of its response. The default is that of the client. */
+  /** Limits the request until the end of its response. The default is that of the client, and for `json` else 5 s. */
   readonly timeoutMs?: number;
   readonly signal: AbortSignal;
 }
@@ -46,6 +46,8 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
+/** By default, of a request about one object, which an API server answers within milliseconds. */
+const OBJECT_TIMEOUT_MS = 5_000;
 
 /** Keeps its connections. The client library would open one for each request, and cannot stream a list. */
 export class KubeApi {
@@ -96,7 +98,7 @@ export class KubeApi {
 
   /** Parses the whole response as JSON. Throws like {@link request}, and ApiUnreachable beyond 16 MiB. */
   async json(request: ApiRequest): Promise<unknown> {
-    const { body } = await this.request(request);
+    const { body } = await this.request({ timeoutMs: this.#requestTimeoutMs ?? OBJECT_TIMEOUT_MS, ...request });
     const bytes = await readBytes(body, request.signal, MAX_TEXT_BYTES);
     if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
     try {

@@ -36,7 +36,6 @@ const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
 const PERIOD_MS = 6 * 60_000;
 const MAX_REMEMBERED = 1_000;
 export const EVENTS: Purpose = { name: 'events', maxConnections: 4 };
-const WRITE_TIMEOUT_MS = 5_000;
 /** Any client can make the guard record Events. After an etcd restore there can be one for each node. */
 const MAX_WRITES_AT_ONCE = 500;
 const WRITE_INTERVAL_MS = 100;
@@ -101,8 +100,7 @@ export class EventRecorder {
       regarding,
     };
     try {
-      const limits = { timeoutMs: WRITE_TIMEOUT_MS, purpose: EVENTS, signal: NEVER_ABORTED } as const;
-      await api.json({ method: 'POST', path: COLLECTION, body, ...limits });
+      await api.json({ method: 'POST', path: COLLECTION, body, purpose: EVENTS, signal: NEVER_ABORTED });
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) return;
       log.warn({ reason: describeError(error) }, 'cannot write an Event');

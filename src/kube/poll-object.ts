@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { repeat, withTimeout } from '../common/wait.ts';
+import { repeat } from '../common/wait.ts';
 import { type ApiObject, MalformedObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { assertNotServed } from './discovery.ts';
@@ -15,8 +15,6 @@ export interface PollObjectOptions {
   readonly onFailure: (error: unknown) => void | Promise<void>;
 }
 
-const REQUEST_TIMEOUT_MS = 5_000;
-
 /**
  * Reads one object again and again until the signal aborts. Never rejects. For an object that must be current within
  * seconds, this is simpler than a watch, which can be silent without an error.
@@ -25,7 +23,7 @@ export async function pollObject(options: PollObjectOptions, signal: AbortSignal
   const { intervalMs, onRead, onFailure } = options;
   const read = async (): Promise<void> => {
     try {
-      await onRead(await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => readObject(options, limited)));
+      await onRead(await readObject(options, signal));
     } catch (error) {
       if (!signal.aborted) await onFailure(error);
     }

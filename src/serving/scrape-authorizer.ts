@@ -14,7 +14,6 @@ interface AccessReviewStatus {
 
 /** Any client of the metrics can cause them. */
 const TOKEN_REVIEWS: Purpose = { name: 'token reviews', maxConnections: 4 };
-const REVIEW_TIMEOUT_MS = 5_000;
 /** Longer than the 30 s between scrapes. A revoked token still works for this time. */
 export const ALLOWED_TTL_MS = 60_000;
 const MAX_TOKENS = 256;
@@ -65,8 +64,13 @@ export class ScrapeAuthorizer {
   async #createReview(group: string, kind: string, spec: unknown): Promise<AccessReviewStatus> {
     const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
     const body = { apiVersion: `${group}/v1`, kind, spec };
-    const limits = { timeoutMs: REVIEW_TIMEOUT_MS, purpose: TOKEN_REVIEWS, signal: NEVER_ABORTED } as const;
-    const { status = {} } = (await this.#api.json({ method: 'POST', path, body, ...limits })) as {
+    const { status = {} } = (await this.#api.json({
+      method: 'POST',
+      path,
+      body,
+      purpose: TOKEN_REVIEWS,
+      signal: NEVER_ABORTED,
+    })) as {
       readonly status?: AccessReviewStatus;
     };
     return status;

@@ -18,7 +18,7 @@ export interface TlsServerOptions {
 
 /** The API server keeps connections for 90 s and retries no call on a closed one (client-go, transport). */
 const KEEP_ALIVE_MS = 120_000;
-/** The API server sends a review immediately. The apps answer a request whose body is late, and close its connection. */
+/** The API server sends a review immediately. The apps answer if a body is late, and close the connection. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 /** Node's default is two minutes. */

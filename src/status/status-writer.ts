@@ -15,7 +15,6 @@ type StoredDeletion = Omit<RecordedDeletion, 'time'> & { readonly time: string }
 export type LastDenial = Omit<RecordedDenial, 'time'> & { readonly time: string };
 
 const ANSWERS_INTERVAL_MS = 10_000;
-const TIMEOUT_MS = 5_000;
 
 type StoredCondition = Omit<Condition, 'type'> & {
   readonly type: string;
@@ -153,7 +152,7 @@ export class StatusWriter {
   async #patch({ metadata }: StoredGuard, status: object, signal: AbortSignal): Promise<StoredGuard> {
     const body = { metadata: { resourceVersion: metadata?.resourceVersion }, status };
     const request = { method: 'PATCH', path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH, body } as const;
-    const answer = await this.#options.api.json({ ...request, timeoutMs: TIMEOUT_MS, signal });
+    const answer = await this.#options.api.json({ ...request, signal });
     this.#hasWritten = true;
     return answer as StoredGuard;
   }

@@ -183,7 +183,7 @@ test('closes the idle connections after 1 s without a response to a GET, and sen
   expect(network.countOpen('api')).toBe(3);
   await clock.pass(1);
   expect(network.countOpen('api')).toBe(1);
-  await clock.pass(5_000);
+  await clock.pass(3_000);
   slow[0]?.write('{');
   await clock.settle();
   network.reset('api');
