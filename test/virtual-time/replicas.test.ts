@@ -151,3 +151,12 @@ test('a replica is not ready, and denies, until it has read the settings and eve
   await clock.within(2_000, 'it is ready', () => late.messages().includes('ready'));
   expect((await late.review(UNUSED)).allowed).toBe(true);
 });
+
+test('a review that comes before all kinds were listed waits a second for them', async () => {
+  const { world } = await startWorld();
+  world.answer(/machineosbuilds$/, 'hang');
+  const late = await world.addReplica({ isReady: false });
+  const answer = await late.review(USED);
+  expect(answer.code).toBe('MCG_IN_USE');
+  expect(answer.seconds).toBeCloseTo(1, 1);
+});

@@ -70,13 +70,19 @@ describe('as a process', () => {
 
   test('creates the settings and the Lease that its flags describe', async () => {
     const { cluster } = inspected;
-    const serve = startServe({ '--initial-mode': 'Audit', '--initial-hold': '24h', '--namespace': 'elsewhere' });
+    const serve = startServe({
+      '--initial-mode': 'Audit',
+      '--initial-hold': '24h',
+      '--namespace': 'elsewhere',
+      '--log-level': 'warn',
+    });
     await expect
       .poll(() => cluster.get('machineconfigguards', 'cluster')?.['spec'])
       .toEqual({ mode: 'Audit', holdSuperseded: '24h' });
     await expect.poll(() => cluster.get('leases', 'machineconfig-guard', 'elsewhere')).toBeDefined();
     serve.child.kill('SIGTERM');
     expect((await serve.outcome).exitCode).toBe(0);
+    expect(findLine(serve, 'level', 'info')).toBeUndefined();
   });
 
   test('exits with 2 if a port is taken or a file does not exist', async () => {
