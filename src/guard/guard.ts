@@ -54,8 +54,8 @@ export const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
  * apimachinery/pkg/util/net/http.go). So 450 deletions can wait for an answer at the same time. A flooded connection
  * costs about 200 kB, which the process partly keeps.
  */
-const MAX_CONNECTIONS = 500;
-const MAX_SCRAPE_CONNECTIONS = 100;
+export const MAX_CONNECTIONS = 500;
+export const MAX_SCRAPE_CONNECTIONS = 100;
 
 export interface Guard {
   /** The ports on which it listens. `metricsPort` is undefined if it serves no metrics. */

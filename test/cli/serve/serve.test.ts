@@ -46,6 +46,10 @@ describe('as a process', () => {
     const port: unknown = expect.any(Number);
     const ready = findLine(serve, 'msg', 'ready');
     expect(ready).toMatchObject({ level: 'info', securePort: port, healthPort: port, metricsPort: port });
+    for (const name of ['securePort', 'healthPort', 'metricsPort'])
+      await expect(fetch(`http://127.0.0.2:${String(ready?.[name])}`)).rejects.toMatchObject({
+        cause: { code: 'ECONNREFUSED' },
+      });
     const caBundle = Buffer.from(ca).toString('base64');
     register(inspected.cluster, { url: `https://127.0.0.1:${String(ready?.['securePort'])}/validate`, caBundle });
     inspected.cluster.patch('machineconfigs', NEW, { spec: { config: `Bearer ${secret}` } });
