@@ -41,6 +41,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     referrer,
     currentConfig: findReferencedConfig(referrer, 'currentConfig'),
     desiredConfig: findReferencedConfig(referrer, 'desiredConfig'),
+    hasNewImage: readAnnotation(node, 'desiredImage') !== readAnnotation(node, 'currentImage'),
     labels: labels ?? {},
     createdAt: parseTime(creationTimestamp),
     movedAt: findLatest([findOperatorWrite(node, ['f:metadata', 'f:annotations']), desiredConfigWrite?.at]),

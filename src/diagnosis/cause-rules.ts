@@ -1,5 +1,5 @@
 import { toSeconds } from '../common/duration.ts';
-import { joinFirst } from '../common/printable-text.ts';
+import { joinFirst, joinWithAnd } from '../common/printable-text.ts';
 import { shell, type ShellCommand, TARGETS, verbatim } from './shell-command.ts';
 import type {
   Cause,
@@ -12,7 +12,6 @@ import type {
 } from './cause.ts';
 import type { DrainObstacles, InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
-import type { DiskDifference } from './daemon-reason.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
 import { toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
@@ -30,6 +29,8 @@ interface CauseRule<Own extends Cause> {
   /** What a person must not do, without a period. Empty if there is nothing to say. */
   readonly avoid?: (cause: Own) => string;
   readonly repairs?: (cause: Own) => readonly Repair[];
+  /** Whether the text quotes the evidence. A node can write any text, so it is in no sentence. */
+  readonly isQuoted?: boolean;
   /** Whether the repairs are shown although waiting can help. */
   readonly isRepairedWhileWaiting?: boolean;
 }
@@ -49,10 +50,15 @@ const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
 const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
 const verb = (isPlural: boolean, plural: string) => (isPlural ? plural : `${plural}s`);
 const formatPods = (pods: readonly string[]) => `${pods.length > 1 ? 'pods' : 'pod'} ${joinFirst(pods, MAX_NAMED)}`;
-const sinceText = (since: Date | undefined) => (since === undefined ? '' : ` since ${toSeconds(since)}`);
+/** In brackets, since when and what else is known. */
+function formatDetails(since: Date | undefined, ...others: readonly (string | undefined)[]): string {
+  const details = [since && `since ${toSeconds(since)}`, ...others].filter(Boolean);
+  return details.length === 0 ? '' : ` (${details.join(', ')})`;
+}
 
-const formatRejected = ({ kind, name, setting }: Pick<ObjectRejected, 'kind' | 'name' | 'setting'>) =>
-  `${setting === undefined ? '' : `the ${setting} of `}${kind} ${name}`;
+function formatRejected({ kind, name, setting }: Pick<ObjectRejected, 'kind' | 'name' | 'setting'>): string {
+  return setting === undefined ? `${kind} ${name}` : `the ${setting} of pool ${name}`;
+}
 
 const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   TooFewNodes: {
@@ -121,7 +127,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'two custom pools',
     sentence: ({ evidence }, names, isPlural) => `${names} ${be(isPlural)} in the ${evidence}`,
     repairs: ({ referrer: { name }, labels }) => {
-      const text = `node ${name} is in several custom pools: keep only the label of the pool whose config it names`;
+      const text = 'keep only the label of the custom pool whose config the node names';
       return labels.length === 0 ? [] : [labelNode('assignPool', text, name, labels)];
     },
   },
@@ -137,8 +143,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     },
     repairs: ({ referrer: { name }, deletedPool, pool, labels }) => {
       const text =
-        `remove the label of pool ${formatName(deletedPool)} from node ${name}. ` +
-        `The operator then updates it to the config of pool ${formatName(pool)}, with a drain and a reboot`;
+        `remove the label of pool ${formatName(deletedPool)}. ` +
+        `The operator then updates the node to the config of pool ${formatName(pool)}, with a drain and a reboot`;
       return labels.length === 0 ? [] : [labelNode('leavePool', text, name, labels)];
     },
   },
@@ -158,29 +164,29 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     repairs: ({ referrer: { name }, pool, missingPool, isOfControlPlane, labels }) => {
       if (missingPool !== undefined) return [readOperatorLog('machine-config-operator')];
       if (pool === undefined) {
-        return [{ name: 'assignPool', text: `change the labels of node ${name} so that a pool selects it` }];
+        return [{ name: 'assignPool', text: 'change the labels of the node so that a pool selects it' }];
       }
       if (isOfControlPlane) {
-        const text = `only if node ${name} is a machine of the control plane: give it the label of pool ${pool}`;
+        const text = `only if the node is a machine of the control plane: give it the label of pool ${pool}`;
         return [{ ...labelNode('assignPool', text, name, labels), alternative: true }];
       }
-      const text = `node ${name} is in no pool: give it the labels of pool ${pool}, or change the pool's selector`;
+      const text = `give the node the labels of pool ${pool}, or change the selector of the pool`;
       return [labelNode('assignPool', text, name, labels)];
     },
   },
 
   NodeNotReady: {
     summary: 'not ready',
-    sentence: ({ since, evidence }, names, isPlural) =>
-      `${names} ${be(isPlural)} not ready${sinceText(since)}${evidence === undefined ? '' : ` ("${evidence}")`}`,
+    sentence: ({ since }, names, isPlural) => `${names} ${be(isPlural)} not ready${formatDetails(since)}`,
+    isQuoted: true,
     avoid: ({ isReported }) =>
-      isReported ? '' : 'Do not change its annotations: only its own kubelet and daemon can move it',
+      isReported ? '' : 'Do not change the annotations of a node whose kubelet does not answer: nothing reads them',
     repairs: ({ referrer: { name }, isReported, replacement, removal }) => {
       if (!isReported) {
-        const text = `start the machine of node ${name}, or its kubelet`;
+        const text = 'start the machine or the kubelet of each lost node';
         return [{ name: 'startKubelet', text }, ...deleteLostNode(name, removal)];
       }
-      const repair: Repair = { name: 'startKubelet', text: `repair on node ${name} what its kubelet reports` };
+      const repair: Repair = { name: 'startKubelet', text: 'repair what the kubelet of each node reports' };
       if (replacement === undefined) return [repair];
       const text =
         'if its config is the reason: set desiredConfig to the config of the pool, with a drain and a reboot';
@@ -195,7 +201,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   CertificatePending: {
     summary: 'certificate pending',
     sentence: ({ since }, names, isPlural) =>
-      `${names} ${be(isPlural)} not ready${sinceText(since)}, and ${verb(isPlural, 'wait')} for a certificate`,
+      `${names} ${be(isPlural)} not ready${formatDetails(since)}, and ${verb(isPlural, 'wait')} for a certificate`,
     more: () => ['Later the kubelet asks for a second certificate, so run check again'],
     repairs: ({ requests }) => [approveRequests(requests)],
   },
@@ -203,7 +209,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   NodeCordoned: {
     summary: 'cordoned',
     sentence: ({ by, since }, names, isPlural) =>
-      `${names} ${be(isPlural)} cordoned${sinceText(since)}${by === undefined ? '' : ` by ${by}`}`,
+      `${names} ${be(isPlural)} cordoned${formatDetails(since, by && `by ${by}`)}`,
     repairs: ({ referrer: { name }, by, isByProgram }) => {
       if (!isByProgram) return [uncordon(name)];
       const text = `uncordon the node, once ${by} has finished with it`;
@@ -213,11 +219,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   NodeUnavailable: {
     summary: (_field, { condition }) => condition,
-    sentence: ({ condition, since, evidence }, names, isPlural) =>
-      `${names} ${have(isPlural)} the condition ${condition}${sinceText(since)} ("${evidence}")`,
-    repairs: ({ referrer: { name }, condition }) => {
+    sentence: ({ condition, since }, names, isPlural) =>
+      `${names} ${have(isPlural)} the condition ${condition}${formatDetails(since)}`,
+    isQuoted: true,
+    repairs: ({ condition }) => {
       const remedy = condition === 'DiskPressure' ? 'free space on the disk' : 'repair the network';
-      return [{ name: 'endPressure', text: `${remedy} of node ${name}. The operator then updates it` }];
+      return [{ name: 'endPressure', text: `${remedy} of the node. The operator then updates it` }];
     },
     isRepairedWhileWaiting: true,
   },
@@ -226,28 +233,26 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'stalled',
     sentence: ({ config, state }, names, isPlural) =>
       `${names} ${isPlural ? 'do' : 'does'} not finish the update to ${formatName(config)} (state "${state}")`,
-    repairs: ({ referrer: { name } }) => {
-      return [findDaemon(name)];
-    },
+    repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
   DrainBlocked: {
     summary: 'drain blocked',
-    sentence: ({ since }, names) =>
-      `the drain of ${names} has not ended${since ? `; it began at ${toSeconds(since)}` : ''}`,
-    more: ({ obstacles: { budgets, endingPods } = NO_OBSTACLES }) => [
-      ...budgets.map(
+    sentence: ({ since, obstacles: { budgets, endingPods } = NO_OBSTACLES }, names) => {
+      const obstacles = budgets.map(
         ({ namespace, name, pods, isTemporary }) =>
-          `PodDisruptionBudget ${namespace}/${name} allows no disruption of ${formatPods(pods)}` +
+          `PodDisruptionBudget ${namespace}/${name}, which allows no disruption of ${formatPods(pods)}` +
           (isTemporary === true ? ' until more pods are healthy' : ''),
-      ),
-      endingPods.length === 0 ? '' : `Evicted, and not ended: ${formatPods(endingPods)}`,
-    ],
-    avoid: () => 'Do not delete the pods or the budget before its owner agrees: the workload can fail',
+      );
+      if (endingPods.length > 0) obstacles.push(`the end of evicted ${formatPods(endingPods)}`);
+      const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinWithAnd(obstacles)}`;
+      return `the drain of ${names}${formatDetails(since)} ${state}`;
+    },
+    avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: it can fail',
     repairs: ({ referrer, obstacles }) => {
       const { budgets, endingPods } = obstacles ?? NO_OBSTACLES;
       if (budgets.length === 0 && endingPods.length > 0) {
-        const text = `see why the evicted pods of node ${referrer.name} do not end, such as a finalizer or a volume`;
+        const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
         const command = shell`oc get pods -A --field-selector=spec.nodeName=${referrer.name}`;
         return [{ name: 'allowDisruption', text, command }];
       }
@@ -256,9 +261,16 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
         return [{ name: 'allowDisruption', text, command: shell`oc get poddisruptionbudget -A` }];
       }
-      const names = budgets.map(({ namespace, name }) => `${namespace}/${name}`);
-      const noun = names.length > 1 ? 'budgets' : 'budget';
-      const text = `let ${noun} ${joinFirst(names, MAX_NAMED)} allow a disruption, for example by another replica`;
+      const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
+      const named = permanent.length > 0 ? permanent : budgets;
+      const list = joinFirst(
+        named.map(({ namespace, name }) => `budget ${namespace}/${name}`),
+        MAX_NAMED,
+      );
+      const text =
+        permanent.length > 0
+          ? `let ${list} allow a disruption, for example by another replica`
+          : `see why pods of ${list} are not ready. Leave the budget as it is`;
       return [{ name: 'allowDisruption', text }];
     },
     isRepairedWhileWaiting: true,
@@ -268,6 +280,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'desired outdated',
     sentence: ({ config }, names, isPlural) =>
       `${names} ${be(isPlural)} to update to ${formatName(config)}, which the pool does not want`,
+    isQuoted: true,
     repairs: ({ referrer, isCordoned, replacement }) => {
       if (isCordoned) return [uncordon(referrer.name)];
       if (replacement === undefined) return [];
@@ -278,8 +291,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   DiskDiffers: {
     summary: 'disk differs',
-    sentence: ({ difference, comparedWith }, names) =>
-      `on ${names}, ${describeDifference(difference, formatName(comparedWith))}`,
+    sentence: ({ comparedWith }, names, isPlural) =>
+      `the ${isPlural ? 'disks' : 'disk'} of ${names} ${verb(isPlural, 'differ')} from ${formatName(comparedWith)}`,
+    isQuoted: true,
     avoid: ({ difference }) =>
       difference.type === 'kernelArguments' ? `Do not create ${FORCE_FILE}: it adds no kernel arguments` : '',
     repairs: repairDisk,
@@ -297,25 +311,40 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'recovering',
     sentence: (_cause, names, isPlural) =>
       `${names} still ${verb(isPlural, 'report')} an old reason. All named configs exist`,
+    isQuoted: true,
     repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
   Unreconcilable: {
     summary: 'Unreconcilable',
-    sentence: ({ evidence }, names) => `the daemon of ${names} refuses the change: "${evidence}"`,
+    sentence: (_cause, names) => `the daemon of ${names} refuses the change`,
+    isQuoted: true,
+    repairs: () => [
+      {
+        name: 'correctSource',
+        text: 'undo the change in the MachineConfig that made it. The operator then takes the node back',
+      },
+    ],
   },
 
   NodeDegraded: {
     summary: 'Degraded',
-    sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} Degraded, although the configs exist`,
-    repairs: ({ referrer }) => [findDaemon(referrer.name)],
+    sentence: ({ evidence }, names, isPlural) =>
+      `${names} ${be(isPlural)} Degraded, ${evidence === '' ? 'without a reason' : 'although the configs exist'}`,
+    isQuoted: true,
+    repairs: ({ referrer, evidence }) => [
+      evidence.includes('machine-config-controller logs')
+        ? readOperatorLog('machine-config-controller')
+        : findDaemon(referrer.name),
+    ],
   },
 
   ObjectRejected: {
     summary: (_field, { kind, setting }) => `${setting ?? kind} rejected`,
-    sentence: ({ evidence, ...cause }, names, isPlural) =>
-      (names === '' ? '' : `${names} ${verb(isPlural, 'wait')}: `) +
-      `the operator rejects ${formatRejected(cause)} ("${evidence}")`,
+    sentence: (cause, names, isPlural) =>
+      (names === '' || names === `pool ${cause.name}` ? '' : `${names} ${verb(isPlural, 'wait')}: `) +
+      `the operator rejects ${formatRejected(cause)}`,
+    isQuoted: true,
     repairs: ({ kind, name, setting }) => {
       const text = `correct ${formatRejected({ kind, name, setting })}${setting === undefined ? ', or delete it' : ''}`;
       return [{ name: 'correctSource', text, command: shell`oc edit ${verbatim(kind.toLowerCase())} ${name}` }];
@@ -359,10 +388,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ config, updatedMachineCount, machineCount }, names) =>
       `the roll-out of ${formatName(config)} in ${names} does not move: ` +
       `${updatedMachineCount} of ${machineCount} machines are updated`,
-    more: ({ build, evidence }) => [
-      build === undefined ? '' : `MachineOSBuild ${formatName(build)} has not ended`,
-      evidence === undefined || evidence === '' ? '' : `The pool says: "${evidence}"`,
-    ],
+    more: ({ build, deployment }) => {
+      if (build !== undefined) return [`MachineOSBuild ${formatName(build)} has not ended`];
+      return [deployment === 'machine-os-builder' ? 'No MachineOSBuild of the config exists' : ''];
+    },
     repairs: ({ build, deployment }) => {
       if (build === undefined) return [readOperatorLog(deployment)];
       const text = `see why the pods of build ${build} do not end`;
@@ -375,10 +404,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: (_field, { condition }) => condition ?? 'Degraded by its nodes',
     sentence: ({ condition, evidence }, names, isPlural) =>
       condition === undefined
-        ? `${names} ${be(isPlural)} Degraded because of its nodes`
-        : `${names} ${be(isPlural)} ${condition}: "${evidence}"`,
+        ? `${names} ${be(isPlural)} Degraded because of ${isPlural ? 'their' : 'its'} nodes`
+        : `${names} ${be(isPlural)} ${condition}${evidence ? '' : ', without a message'}`,
+    isQuoted: true,
     repairs: ({ condition, evidence = '', referrer: { name } }) => {
-      if (condition !== 'RenderDegraded') return [];
+      if (condition === undefined) return [];
+      if (condition !== 'RenderDegraded') return [readOperatorLog('machine-config-controller')];
       const text = evidence.includes('found matching selector')
         ? `correct the machineConfigSelector of pool ${name}, or label a MachineConfig so that it is selected`
         : `correct the source MachineConfig of pool ${name} that the message is about`;
@@ -409,8 +440,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   BuildFailed: {
     summary: 'image build failed',
-    sentence: ({ build, evidence }, names) =>
-      `the OS image of ${names} was not built: MachineOSBuild ${build} failed ("${evidence}")`,
+    sentence: ({ build }, names) => `the OS image of ${names} was not built: MachineOSBuild ${build} failed`,
+    isQuoted: true,
     more: ({ replacedBy }) => [
       replacedBy === undefined
         ? ''
@@ -480,8 +511,8 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
     // The operator then gives it another desired config.
     const isNeeded = cause.wasRun || field !== 'desiredConfig';
     const text = isNeeded
-      ? `if the machine of node ${name} comes back: start its kubelet, and restore the config from a copy`
-      : `start the machine of node ${name}, or its kubelet. The operator then gives it the config of its pool`;
+      ? 'if the machine of the node comes back: start its kubelet, and restore the config from a copy'
+      : 'start the machine or the kubelet of each lost node. The operator then gives it the config of its pool';
     return [...repairs, { name: 'changeBack', text, alternative: isNeeded }, ...deleteLostNode(name, removal)];
   }
   return [...repairs, ...repairReference(cause)];
@@ -513,46 +544,25 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
 function repairDisk({ referrer: { name }, difference, comparedWith, isAtRest }: DiskDiffers): readonly Repair[] {
   const end = isAtRest ? 'The node is then Done within 2 minutes' : 'The update then goes on';
   if (difference.type === 'kernelArguments') {
-    const text = `add the missing kernel arguments on ${name}. ${end}. The arguments take effect at the next boot`;
+    const text = `add the missing kernel arguments. ${end}. The arguments take effect at the next boot`;
     const known = difference.missing.filter((argument) => KERNEL_ARGUMENT.test(argument));
     if (known.length === 0 || known.length < difference.missing.length) return [{ name: 'changeBack', text }];
     const flags = known.map((argument) => verbatim(`--append=${argument}`));
-    return [{ name: 'changeBack', text, command: onHost(name, shell`rpm-ostree kargs ${flags}`) }];
+    return [{ name: 'changeBack', text, command: onHost(name, shell`rpm-ostree kargs ${flags}`), isOneAtATime: true }];
   }
   const repairs: Repair[] = [forceConfig(name)];
   if (difference.type === 'osImage') {
-    const text = `see which OS images ${name} has. If the expected one is staged, reboot the node`;
-    repairs.push({ name: 'changeBack', text, command: onHost(name, shell`rpm-ostree status`) });
+    const text = 'see which OS images the node has. If the expected one is staged, reboot the node';
+    const command = onHost(name, shell`rpm-ostree status`);
+    repairs.push({ name: 'changeBack', text, command, isOneAtATime: true });
   } else {
     const what = difference.type === 'file' ? `file "${quote(difference.path)}"` : 'the disk';
-    const text = `on ${name}, put ${what} back as ${quote(comparedWith)} has it. ${end}`;
-    repairs.push({ name: 'changeBack', text });
+    repairs.push({ name: 'changeBack', text: `put ${what} back as ${quote(comparedWith)} has it. ${end}` });
   }
   // The annotations of a node whose first boot changed nothing can name another config than its disk has.
   if (isAtRest) repairs.push({ ...readDisk(name), alternative: true });
   return repairs;
 }
-
-/** A clause about a disk that was compared with a config. */
-function describeDifference(difference: DiskDifference, config: string): string {
-  if (difference.type === 'file') {
-    return `file "${quote(difference.path)}" ${FILE_DIFFERENCES[difference.aspect]} ${config}`;
-  }
-  if (difference.type === 'kernelArguments') {
-    return `these kernel arguments of ${config} are missing: ${quote(difference.missing.join(' '))}`;
-  }
-  if (difference.type === 'osImage') {
-    return `the booted OS image is ${quote(difference.booted)}. That of ${config} is ${quote(difference.expected)}`;
-  }
-  return `the disk differs from ${config}`;
-}
-
-const FILE_DIFFERENCES = {
-  content: 'has other content than in',
-  mode: 'has another mode than in',
-  existence: 'is missing, and is in',
-  state: 'has another state than in',
-} as const;
 
 function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: MissingConfigReport): string {
   if (deletedAt === null) return quote(explanation ?? '');
@@ -587,8 +597,8 @@ function uncordon(node: string): Repair {
 function deleteLostNode(node: string, removal: Removal): readonly Repair[] {
   if (removal === 'none') return [];
   const also = removal === 'node' ? '' : ', after its etcd member has been removed';
-  const text = `only if the machine of node ${node} is lost for good: delete the node${also}. Its pool then goes on`;
-  return [{ name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true }];
+  const text = `only if the machine of the node is lost for good: delete the node${also}. Its pool then goes on`;
+  return [{ name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true, isOneAtATime: true }];
 }
 
 function annotateNode(
@@ -602,7 +612,7 @@ function annotateNode(
 }
 
 function labelNode(name: Repair['name'], text: string, node: string, labels: readonly string[]): Repair {
-  return { name, text, command: shell`oc label node ${node} --overwrite ${labels.map(verbatim)}` };
+  return { name, text, command: shell`oc label node ${TARGETS} --overwrite ${labels.map(verbatim)}`, targets: [node] };
 }
 
 /** The machine-config-daemon of the node reads its own disk for `restore`. */
@@ -616,7 +626,7 @@ function readDisk(node: string): Repair {
 
 function forceConfig(node: string): Repair {
   const text =
-    `or let the daemon of ${node} overwrite the disk without a comparison, with a drain and a reboot. ` +
+    'or let the daemon overwrite the disk without a comparison, with a drain and a reboot. ' +
     'Files that only another config has stay';
   const command = onHost(node, shell`touch ${verbatim(FORCE_FILE)}`);
   return { name: 'force', text, command, alternative: true, isOneAtATime: true };
@@ -628,7 +638,7 @@ function onHost(node: string, command: ShellCommand | undefined): ShellCommand |
 
 /** The name of its pod is random. */
 function findDaemon(node: string): Repair {
-  const text = `see whether the machine-config-daemon of node ${node} runs, and read its log`;
+  const text = 'see whether the machine-config-daemon of the node runs, and read its log';
   const pods = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=machine-config-daemon`;
   const command = shell`${pods} --field-selector=spec.nodeName=${node}`;
   return { name: 'readLog', text, command, isOneAtATime: true };

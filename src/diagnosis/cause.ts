@@ -182,6 +182,8 @@ export interface DiskDiffers extends NodeFields {
   readonly code: 'DiskDiffers';
   readonly comparedWith: string;
   readonly difference: DiskDifference;
+  /** How the disk differs, in the words of the daemon. */
+  readonly evidence: string;
   /** Whether the node names no other desired config. */
   readonly isAtRest: boolean;
 }
@@ -206,6 +208,7 @@ export interface Unreconcilable extends NodeFields {
 /** The daemon has failed for a reason that is none of the others. */
 export interface NodeDegraded extends NodeFields {
   readonly code: 'NodeDegraded';
+  readonly evidence: string;
 }
 
 /** An object that the API accepts, and the operator rejects. Without a referrer, it stops no node or pool. */

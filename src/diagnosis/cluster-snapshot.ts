@@ -26,6 +26,8 @@ export interface InspectedNode {
   /** As its references have it. Undefined if the annotation is absent. */
   readonly currentConfig: ConfigName | undefined;
   readonly desiredConfig: ConfigName | undefined;
+  /** The operator wants another OS image than the node has, in image mode or after it. */
+  readonly hasNewImage?: boolean;
   /** When the operator or the daemon last wrote an annotation of the node, or any client its desired config. */
   readonly movedAt?: Date | undefined;
   readonly labels: Labels;

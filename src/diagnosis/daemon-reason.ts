@@ -15,7 +15,13 @@ export type DaemonReason =
    */
   | { readonly type: 'bootstrapMismatch'; readonly config: ConfigName | undefined }
   /** The disk differs from a config, or from an OS image. Undefined if the text does not name it. */
-  | { readonly type: 'diskDiffers'; readonly comparedWith: string | undefined; readonly difference: DiskDifference }
+  | {
+      readonly type: 'diskDiffers';
+      readonly comparedWith: string | undefined;
+      readonly difference: DiskDifference;
+      /** The text without what was compared. */
+      readonly detail: string;
+    }
   /** The controller could not evict every pod. */
   | { readonly type: 'drainFailed' }
   /** The daemon cannot make the change without a new installation of the machine. */
@@ -24,10 +30,9 @@ export type DaemonReason =
 
 export type DiskDifference =
   /** A file, a unit or a drop-in. */
-  | { readonly type: 'file'; readonly path: string; readonly aspect: 'content' | 'mode' | 'existence' | 'state' }
+  | { readonly type: 'file'; readonly path: string }
   | { readonly type: 'kernelArguments'; readonly missing: readonly string[] }
-  | { readonly type: 'osImage'; readonly expected: string; readonly booted: string }
-  | { readonly type: 'other' };
+  | { readonly type: 'osImage' | 'other' };
 
 /** The daemon cuts its reason here (pkg/daemon/writer.go). A hostile one can have 256 KiB. */
 const MAX_REASON_LENGTH = 2_000;
@@ -43,13 +48,12 @@ const DRAIN = /\bfailed to drain node\b|\bwhile attempting to drain node\b/;
 const UNRECONCILABLE = /^can't reconcile config |\bconfigs \S+ \S+ are not reconcilable\b/;
 
 const KERNEL_ARGUMENTS = /\bmissing expected kernel arguments: \[([^\]]*)\]/;
-const OS_IMAGE = new RegExp(String.raw`\bexpected target osImageURL ${QUOTED}, have ${QUOTED}`);
+const OS_IMAGE = /\bexpected target osImageURL "/;
 const FILE_PATTERNS = [
-  ['content', new RegExp(`content mismatch for file:? ${QUOTED}`)],
-  ['mode', new RegExp(`mode mismatch for file:? ${QUOTED}`)],
-  ['existence', new RegExp(`could not (?:stat|read) file ${QUOTED}`)],
-  ['state', new RegExp(`state validation: .{0,200}?path:? ${QUOTED}`)],
-] as const;
+  new RegExp(`(?:content|mode) mismatch for file:? ${QUOTED}`),
+  new RegExp(`could not (?:stat|read) file ${QUOTED}`),
+  new RegExp(`state validation: .{0,200}?path:? ${QUOTED}`),
+];
 
 /** @param reason the annotation of a node, or '' if it is absent */
 export function parseDaemonReason(reason: string): DaemonReason {
@@ -68,7 +72,8 @@ export function parseDaemonReason(reason: string): DaemonReason {
   // The monitor of the daemon reports a changed file without naming the config (pkg/daemon/config_drift_monitor.go).
   if (onDisk !== null || difference.type !== 'other') {
     const comparedWith = onDisk?.[1];
-    return { type: 'diskDiffers', comparedWith: comparedWith && copyName(comparedWith), difference };
+    const detail = onDisk === null ? text : text.slice(onDisk.index + onDisk[0].length);
+    return { type: 'diskDiffers', comparedWith: comparedWith && copyName(comparedWith), difference, detail };
   }
   if (DRAIN.test(text)) return { type: 'drainFailed' };
   return { type: UNRECONCILABLE.test(text) ? 'unreconcilable' : 'other' };
@@ -79,13 +84,9 @@ function findDifference(text: string): DiskDifference {
   if (kernelArguments !== undefined) {
     return { type: 'kernelArguments', missing: kernelArguments.split(' ').filter((argument) => argument !== '') };
   }
-  const osImage = OS_IMAGE.exec(text);
-  if (osImage !== null) return { type: 'osImage', expected: osImage[1] ?? '', booted: osImage[2] ?? '' };
-  for (const [aspect, pattern] of FILE_PATTERNS) {
-    const path = pattern.exec(text)?.[1];
-    if (path !== undefined) return { type: 'file', path, aspect };
-  }
-  return { type: 'other' };
+  if (OS_IMAGE.test(text)) return { type: 'osImage' };
+  const path = FILE_PATTERNS.map((pattern) => pattern.exec(text)?.[1]).find((each) => each !== undefined);
+  return path === undefined ? { type: 'other' } : { type: 'file', path };
 }
 
 /** A match would keep the whole text in memory. */

@@ -66,8 +66,8 @@ export function judgeTakingBack(node: InspectedNode, cluster: Cluster, since: Da
   if (pool?.referrer.isTerminating === true) return cannotWait('The pool of the node is being deleted');
   if (node.cordon !== undefined) return cannotWait('The operator skips the node, because it is cordoned');
   if (findDownSince(node, cluster) !== undefined) return cannotWait('The operator skips a node that is not ready');
-  const hope = 'The operator sets it to the config of its pool within a minute, or once others are available';
-  return judgeProgress(hope, 'The operator has not done so', since, cluster);
+  const hope = 'The operator sets desiredConfig to that of the pool within a minute, or once other nodes are available';
+  return judgeProgress(hope, 'The operator has not set it to that of the pool', since, cluster);
 }
 
 /** Call it once the causes of all nodes have been found. */

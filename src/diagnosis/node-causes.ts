@@ -37,7 +37,7 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 /** Within two retries, a daemon whose disk has a `currentconfig` updates from that, whatever the annotation says. */
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
-const PERMANENT = 'The PodDisruptionBudget allows no disruption, even while all its pods are healthy';
+const PERMANENT = 'It allows none even while all its pods are healthy';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */
@@ -70,7 +70,7 @@ function findUnreported(node: InspectedNode, cluster: Cluster): readonly Cause[]
   const cause = { code: 'NotReported', referrer, replacement: undefined } as const;
   if (current !== undefined) {
     // The operator sets it, as on a new node (pkg/controller/node/node_controller.go).
-    const waiting = judgeTakingBack(node, cluster, undefined);
+    const waiting = judgeTakingBack(node, cluster, node.movedAt);
     return [{ ...cause, field: 'desiredConfig', waiting, replacement: waiting.helps ? undefined : current }];
   }
   const createdAt = referrer.state.type === 'unreported' ? referrer.state.createdAt : undefined;
@@ -195,7 +195,7 @@ function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined 
   const { type } = node.daemonReason;
   const evidence = quote(reason);
   if (node.state === 'Unreconcilable' || type === 'unreconcilable') {
-    const waiting = cannotWait('The daemon cannot make this change, so undo it in its source MachineConfig');
+    const waiting = cannotWait('No running machine can get it');
     return { code: 'Unreconcilable', referrer, evidence, waiting };
   }
   const since = cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
@@ -218,7 +218,7 @@ function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName 
 /** The daemon compares the disk with the config before each update, and overwrites no difference. */
 function judgeDisk(
   node: InspectedNode,
-  { comparedWith, difference }: DaemonReason & { readonly type: 'diskDiffers' },
+  { comparedWith, difference, detail }: DaemonReason & { readonly type: 'diskDiffers' },
   isOutdated: boolean,
   cluster: Cluster,
 ): Cause {
@@ -253,6 +253,7 @@ function judgeDisk(
   return {
     ...cause,
     code: 'DiskDiffers',
+    evidence: quote(detail),
     comparedWith: comparedWith ?? current ?? '',
     difference,
     isAtRest: current === desired || isOutdated,
@@ -312,7 +313,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
 /** A daemon that does not run, or hangs, reports nothing. */
 function findStalledUpdate(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, currentConfig, desiredConfig: config, state } = node;
-  const hasUpdate = config !== currentConfig || state !== 'Done';
+  const hasUpdate = config !== currentConfig || node.hasNewImage === true || state !== 'Done';
   const since = node.movedAt ?? cluster.poolOf(node).pool?.movedAt;
   const isLate = isStalled(since, cluster);
   const isKnown = state === '' || RUNNING_STATES.has(state);
@@ -369,7 +370,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   const isDown = readiness?.isReady === false;
   const { pool } = cluster.poolOf(node);
   // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
-  const isUpdating = node.desiredConfig !== node.currentConfig || hasFailed(node) || node.state === 'Working';
+  const isUpdating = node.desiredConfig !== node.currentConfig || node.state === 'Working';
   const isAwaited = !isUpdating && pool !== undefined && !pool.paused && cluster.isRollingOut(pool);
 
   const isReported = isDown && (isAwaited || findDownSince(node, cluster) !== undefined);
@@ -391,11 +392,13 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   return [unavailable];
 }
 
-/** The operator cordons a node itself for a drain. */
-function findCordon({ referrer, cordon }: InspectedNode, cluster: Cluster): Cause | undefined {
+/** The operator cordons a node itself for a drain. A daemon that recovers only lets it undo its own cordon. */
+function findCordon(node: InspectedNode, cluster: Cluster): Cause | undefined {
+  const { referrer, cordon } = node;
   const write = cordon?.write;
   const isOfOperator = write?.manager === OPERATOR_MANAGER;
-  if (cordon === undefined || (isOfOperator && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster))) return undefined;
+  const isUndone = isOfOperator && (hasFailed(node) || !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster));
+  if (cordon === undefined || isUndone) return undefined;
   return {
     code: 'NodeCordoned',
     referrer,

@@ -113,9 +113,8 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
     (type === NODE_CONDITION && ofNodes.length > 0) || (type === 'ImageBuildDegraded' && buildCauses.length > 0);
   const specific = degraded.filter(([type]) => type !== DERIVED_CONDITION);
   const unexplained = specific.filter(([type]) => !isExplained(type));
-  const isDerived = specific.length > 0 && unexplained.length === 0;
-  if (isDerived) {
-    if (ofNodes.length === 0) return [];
+  if (specific.length > 0 && unexplained.length === 0) {
+    if (conditions[NODE_CONDITION] === undefined) return [];
     const helps = ofNodes.every(({ waiting }) => waiting.helps);
     const waiting = helps ? canWait('Its nodes can still recover') : cannotWait('Solve the problems of its nodes');
     return [{ code: 'PoolDegraded', referrer, condition: undefined, waiting } as const];
@@ -124,9 +123,9 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
     const { message = '', since } = condition ?? {};
     const isStuck = (type === RENDER_CONDITION && !isBetweenReleases(message)) || isStalled(since, cluster);
     const waiting = isStuck
-      ? cannotWait(since === undefined ? 'A person must correct it' : `It has been since ${toSeconds(since)}`)
+      ? cannotWait(since === undefined ? 'A person must correct it' : `It has been so since ${toSeconds(since)}`)
       : canWait('The operator tries again');
-    const evidence = quote(message) || 'the operator gives no message';
+    const evidence = quote(message) || undefined;
     return { code: 'PoolDegraded', referrer, condition: type, evidence, waiting } as const;
   });
 }

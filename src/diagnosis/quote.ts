@@ -1,8 +1,17 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 
-const MAX_QUOTE = 300;
+/** A hostile text can have 256 KiB. */
+const MAX_LENGTH = 4_000;
+const MAX_START = 100;
+const MAX_END = 200;
 
-/** Untrusted text as one printable line, cut to the length of a sentence. */
+/**
+ * Untrusted text as one printable line of at most 305 characters. A long one loses its middle, because the messages of
+ * the operator and of its daemon begin with what failed, and end with why.
+ */
 export function quote(text: string): string {
-  return toPrintableLine(text, MAX_QUOTE);
+  const characters = Array.from(toPrintableLine(text, MAX_LENGTH));
+  const isLong = characters.length > MAX_START + MAX_END;
+  const parts = isLong ? [characters.slice(0, MAX_START), [' ... '], characters.slice(-MAX_END)] : [characters];
+  return parts.flat().join('');
 }

@@ -61,7 +61,7 @@ const MAX_TARGETS = 20;
  */
 export function planRepairs(repairs: readonly Repair[]): readonly PlannedRepair[] {
   const toKey = ({ name, text, command, alternative, isOneAtATime }: Repair) =>
-    JSON.stringify([name, alternative, ...(isOneAtATime ? [] : [text, command?.words.map(String)])]);
+    JSON.stringify([name, alternative, text, isOneAtATime ? '' : command?.words.map(String)]);
   const groups = [...groupBy(repairs, toKey).values()];
   const planned = REPAIR_ORDER.flatMap((name) => groups.filter(([first]) => first?.name === name).map(combine));
   return planned.toSorted((a, b) => Number(a.alternative) - Number(b.alternative));

@@ -7,9 +7,12 @@ import { nameConfigs } from '../support/rendered-configs.ts';
 const { X, Y } = nameConfigs('worker');
 const FILE = '/etc/systemd/system/a b.service';
 
-/** Of a disk that differs from X. */
-function diskDiffers(difference: (DaemonReason & { type: 'diskDiffers' })['difference']): DaemonReason {
-  return { type: 'diskDiffers', comparedWith: X, difference };
+/** Of a disk that differs from X. By default the path is that of a file. */
+function diskDiffers(
+  detail: string,
+  difference: (DaemonReason & { type: 'diskDiffers' })['difference'] = { type: 'file', path: FILE },
+): DaemonReason {
+  return { type: 'diskDiffers', comparedWith: X, difference, detail };
 }
 
 test.each<[reason: string, parsed: DaemonReason]>([
@@ -32,29 +35,49 @@ test.each<[reason: string, parsed: DaemonReason]>([
   ],
   [
     REASONS.fileChanged('/etc/a'),
-    { type: 'diskDiffers', comparedWith: undefined, difference: { type: 'file', path: '/etc/a', aspect: 'content' } },
+    {
+      type: 'diskDiffers',
+      comparedWith: undefined,
+      difference: { type: 'file', path: '/etc/a' },
+      detail: REASONS.fileChanged('/etc/a'),
+    },
   ],
-  [REASONS.diskDiffers(X, FILE), diskDiffers({ type: 'file', path: FILE, aspect: 'content' })],
-  [REASONS.fileGone(X, FILE), diskDiffers({ type: 'file', path: FILE, aspect: 'existence' })],
-  [REASONS.fileMode(X, FILE), diskDiffers({ type: 'file', path: FILE, aspect: 'mode' })],
-  [REASONS.unitMask(X, FILE), diskDiffers({ type: 'file', path: FILE, aspect: 'state' })],
-  [REASONS.kernelArguments(X, 'a=b c'), diskDiffers({ type: 'kernelArguments', missing: ['a=b', 'c'] })],
+  [REASONS.diskDiffers(X, FILE), diskDiffers(REASONS.fileChanged(FILE))],
+  [REASONS.fileGone(X, FILE), diskDiffers(`could not stat file "${FILE}": lstat ${FILE}: no such file or directory`)],
+  [
+    REASONS.fileMode(X, FILE),
+    diskDiffers(`mode mismatch for file: "${FILE}"; expected: -rw-r--r--/420/0644; received: -rw-------/384/0600`),
+  ],
+  [
+    REASONS.unitMask(X, FILE),
+    diskDiffers(
+      `state validation: invalid unit masked setting. path: "${FILE}"; expected: /dev/null; received: ${FILE}`,
+    ),
+  ],
+  [
+    REASONS.kernelArguments(X, 'a=b c'),
+    diskDiffers('missing expected kernel arguments: [a=b c]', { type: 'kernelArguments', missing: ['a=b', 'c'] }),
+  ],
   [
     `${REASONS.kernelArguments(X, 'a')}; possible root cause: error: Kernel failure`,
-    diskDiffers({ type: 'kernelArguments', missing: ['a'] }),
+    diskDiffers('missing expected kernel arguments: [a]; possible root cause: error: Kernel failure', {
+      type: 'kernelArguments',
+      missing: ['a'],
+    }),
   ],
   [
     REASONS.osImage(X, 'quay.io/a', 'quay.io/b'),
-    diskDiffers({ type: 'osImage', expected: 'quay.io/a', booted: 'quay.io/b' }),
+    diskDiffers('expected target osImageURL "quay.io/a", have "quay.io/b"', { type: 'osImage' }),
   ],
-  [`unexpected on-disk state validating against ${X}: something new`, diskDiffers({ type: 'other' })],
+  [`unexpected on-disk state validating against ${X}: something new`, diskDiffers('something new', { type: 'other' })],
   // In image mode the daemon compares with an image.
   [
     REASONS.diskDiffers('registry.example.com/os@sha256:ab'),
     {
       type: 'diskDiffers',
       comparedWith: 'registry.example.com/os@sha256:ab',
-      difference: { type: 'file', path: '/etc/a', aspect: 'content' },
+      difference: { type: 'file', path: '/etc/a' },
+      detail: REASONS.fileChanged('/etc/a'),
     },
   ],
   [REASONS.drain('worker-0'), { type: 'drainFailed' }],

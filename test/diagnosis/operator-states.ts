@@ -57,7 +57,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     problems: ['NodeNotReady'],
     repairs: [
-      'repair on node worker-0 what its kubelet reports',
+      'repair what the kubelet of each node reports',
       `# oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.A}`,
     ],
   },
@@ -265,7 +265,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     controlPlane: { masters: 1, arbiters: 0 },
     configs: [M.A, M.B, W.A],
     problems: ['NodeNotReady'],
-    repairs: ['start the machine of node master-0, or its kubelet'],
+    repairs: ['start the machine or the kubelet of each lost node'],
   },
   'two of three masters are down': {
     source: 'own: etcd has lost its quorum, or is about to',
@@ -278,10 +278,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     controlPlane: { masters: 3, arbiters: 0 },
     configs: [M.A, M.B],
     problems: ['NodeNotReady'],
-    repairs: [
-      'start the machine of node master-1, or its kubelet',
-      'start the machine of node master-2, or its kubelet',
-    ],
+    repairs: ['start the machine or the kubelet of each lost node'],
   },
   'a failed build of a paused pool': {
     source: 'openshift-docs: the build runs although the pool is paused',
@@ -329,7 +326,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.Y],
     problems: ['ConfigMissing'],
     repairs: [
-      'start the machine of node worker-0, or its kubelet. The operator then gives it the config of its pool',
+      'start the machine or the kubelet of each lost node. The operator then gives it the config of its pool',
       '# oc delete node worker-0',
     ],
   },
@@ -373,7 +370,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['ConfigMissing', 'NodeNotReady?'],
     repairs: [
       `machineconfig-guard restore ${M.X} --from node/master-0`,
-      'repair on node master-0 what its kubelet reports',
+      'repair what the kubelet of each node reports',
       `# oc annotate node master-0 --overwrite ${MCO}/currentConfig=${M.Y} ${MCO}/desiredConfig=${M.Y}`,
     ],
   },
@@ -440,8 +437,8 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A],
     problems: ['DiskDiffers', 'NodeNotReady?', 'PoolDegraded'],
     repairs: [
-      `on worker-0, put file "/etc/cni/x.conf" back as ${W.A} has it. The node is then Done within 2 minutes`,
-      'repair on node worker-0 what its kubelet reports',
+      `put file "/etc/cni/x.conf" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      'repair what the kubelet of each node reports',
       '# machineconfig-guard restore --from node/worker-0',
       '# oc debug node/worker-0 -- chroot /host touch /run/machine-config-daemon-force',
     ],
@@ -472,7 +469,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     problems: ['NodeNotReady'],
     repairs: [
-      'repair on node worker-0 what its kubelet reports',
+      'repair what the kubelet of each node reports',
       'oc adm certificate approve csr-srv02',
       `# oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.B}`,
     ],
@@ -531,7 +528,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     obstacles: TEMPORARY_BUDGET,
     configs: [W.A, W.B],
     problems: ['DrainBlocked?'],
-    repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
+    repairs: ['see why pods of budget db/db-pdb are not ready. Leave the budget as it is'],
   },
   'a drain that has waited for healthy pods for an hour': {
     source: 'own: the pods that start do not get ready',
@@ -540,7 +537,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     obstacles: TEMPORARY_BUDGET,
     configs: [W.A, W.B],
     problems: ['DrainBlocked'],
-    repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
+    repairs: ['see why pods of budget db/db-pdb are not ready. Leave the budget as it is'],
   },
   'a drain that has just begun beside a budget that never allows a disruption': {
     source: 'own: all its pods are healthy',
@@ -560,7 +557,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A],
     problems: ['NodeNotReady'],
     repairs: [
-      'start the machine of node worker-0, or its kubelet',
+      'start the machine or the kubelet of each lost node',
       'oc adm certificate approve csr-srv03',
       '# oc delete node worker-0',
     ],
@@ -580,7 +577,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['NodeNotReady', 'NodeCordoned'],
     repairs: [
       'oc adm uncordon worker-0',
-      'start the machine of node worker-0, or its kubelet',
+      'start the machine or the kubelet of each lost node',
       '# oc delete node worker-0',
     ],
   },
@@ -764,7 +761,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['NodeCordoned', 'NodeNotReady'],
     repairs: [
       'oc adm uncordon infra-0 worker-0',
-      'start the machine of node worker-1, or its kubelet',
+      'start the machine or the kubelet of each lost node',
       '# oc delete node worker-1',
     ],
   },
@@ -804,5 +801,84 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A],
     problems: ['NotReported'],
     repairs: [FIND_DAEMON],
+  },
+  'an uncordon that the controller does not finish': {
+    source: 'own: the daemon gives up after 10 minutes (completeUpdate in daemon.go)',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.uncordon('worker-0')),
+        annotations: { desiredDrain: `uncordon-${W.B}`, lastAppliedDrain: `drain-${W.B}` },
+        cordon: byOperator(90),
+      },
+    },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 1], conditions: [{ type: 'NodeDegraded', minutesAgo: 80 }] } },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded', 'PoolDegraded'],
+    repairs: [READ_LOG],
+  },
+  'a changed file on a node that the operator has cordoned': {
+    source: 'own: the daemon asks for the uncordon once it is Done',
+    nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.kernelArguments(W.A, 'a=b')), cordon: byOperator(90) } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 1] } },
+    configs: [W.A, W.B],
+    problems: ['DiskDiffers'],
+    repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree kargs --append=a=b'],
+  },
+  'a daemon that does not start the update to a new image': {
+    source: 'own: in image mode a node with the config of the pool can have an old image (isNodeImageDone)',
+    nodes: {
+      'worker-0': { ...both(W.A), annotations: { desiredImage: 'os@b', currentImage: 'os@a' }, movedMinutesAgo: 200 },
+    },
+    pools: { worker: { ...AA, ...OLD, counts: [1, 0, 1, 0], conditions: [{ type: 'Updating', minutesAgo: 200 }] } },
+    configs: [W.A],
+    problems: ['UpdateStalled'],
+    repairs: [FIND_DAEMON],
+  },
+  'no desired config for hours': {
+    source: 'own: the operator sets it within seconds',
+    nodes: { 'worker-0': { current: W.A, ...degraded(REASONS.desiredAbsent('worker-0')), movedMinutesAgo: 120 } },
+    pools: { worker: { ...AA, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['NotReported'],
+    repairs: [`oc annotate node worker-0 --overwrite ${MCO}/desiredConfig=${W.A}`],
+  },
+  'a failed build beside a cordoned node': {
+    source: 'own: the pool is Degraded because of the build alone',
+    nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 30 } } },
+    pools: {
+      worker: { ...AB, counts: [1, 0, 0, 0], conditions: [{ type: 'ImageBuildDegraded' }, { type: 'Degraded' }] },
+    },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-f' } },
+    builds: { 'worker-f': { config: W.B, osConfig: 'worker', conditions: [{ type: 'Failed' }] } },
+    configs: [W.A, W.B],
+    problems: ['NodeCordoned', 'BuildFailed'],
+    repairs: ['oc adm uncordon worker-0', `oc annotate machineosconfig worker --overwrite ${MCO}/rebuild=`],
+  },
+  'nodes in no pool, and lost ones': {
+    source: 'own: a rack is down. One command for equal labels, and one deletion at a time',
+    nodes: {
+      'worker-0': { roles: [], ...both(W.A) },
+      'worker-1': { roles: [], ...both(W.A) },
+      'worker-2': { ...both(W.A), notReady: { minutesAgo: 300 } },
+      'worker-3': { ...both(W.A), notReady: { minutesAgo: 300 } },
+    },
+    pools: { worker: { ...AA, counts: [2, 2, 0, 0] } },
+    configs: [W.A],
+    problems: ['NotInPool', 'NodeNotReady'],
+    repairs: [
+      'oc label node worker-0 worker-1 --overwrite node-role.kubernetes.io/worker=',
+      'start the machine or the kubelet of each lost node',
+      '# oc delete node worker-2',
+    ],
+  },
+  'conditions of a pool that no node explains': {
+    source: 'machine-config-operator#5110: the status of a MachineConfigNode is old',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...AA, conditions: [{ type: 'NodeDegraded', minutesAgo: 100, message: 'Node worker-0 …' }] } },
+    configs: [W.A],
+    problems: ['PoolDegraded'],
+    repairs: [READ_LOG],
   },
 };

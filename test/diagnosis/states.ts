@@ -269,7 +269,7 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [M.Y],
     problems: ['ConfigMissing'],
     repairs: [
-      '# if the machine of node master-2 comes back: start its kubelet, and restore the config from a copy',
+      '# if the machine of the node comes back: start its kubelet, and restore the config from a copy',
       '# oc delete node master-2',
     ],
   },
@@ -647,7 +647,7 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     problems: ['DiskDiffers'],
     repairs: [
-      'on worker-0, put file "/etc/systemd/system/kubelet.service.d/10-mco-default-env.conf" back as ' +
+      'put file "/etc/systemd/system/kubelet.service.d/10-mco-default-env.conf" back as ' +
         `${W.A} has it. The update then goes on`,
       force('worker-0'),
     ],
@@ -658,7 +658,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.Y, counts: [1, 0, 0, 1] } },
     configs: [W.Y, W.B],
     problems: ['DiskDiffers'],
-    repairs: [`on worker-0, put file "/etc/a" back as ${W.Y} has it. The update then goes on`, force('worker-0')],
+    repairs: [`put file "/etc/a" back as ${W.Y} has it. The update then goes on`, force('worker-0')],
   },
   'a file was changed by hand': {
     source: 'own, seen with the real daemon of 4.20',
@@ -667,7 +667,7 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [W.A],
     problems: ['DiskDiffers'],
     repairs: [
-      `on worker-0, put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
       '# machineconfig-guard restore --from node/worker-0',
       force('worker-0'),
     ],
@@ -735,7 +735,7 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [M.X, M.Y],
     problems: ['DiskDiffers'],
     repairs: [
-      `on control1, put file "/etc/a" back as ${M.Y} has it. The node is then Done within 2 minutes`,
+      `put file "/etc/a" back as ${M.Y} has it. The node is then Done within 2 minutes`,
       '# machineconfig-guard restore --from node/control1',
       force('control1'),
     ],
@@ -850,7 +850,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: [],
   },
   'a cordoned node whose update has failed': {
-    source: 'own: its daemon tries again',
+    source: 'own: its daemon tries again, and asks for no uncordon that is the last one already (completeUpdate)',
     nodes: {
       'worker-0': {
         ...both(W.A),
@@ -862,7 +862,8 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 1] } },
     configs: [W.A, W.B],
-    problems: ['NodeDegraded?'],
+    problems: ['NodeDegraded?', 'NodeCordoned'],
+    repairs: ['oc adm uncordon worker-0'],
   },
   'a node that reboots': {
     source: 'own',
@@ -877,7 +878,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
     configs: [W.A, W.B],
     problems: ['NodeNotReady?'],
-    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
+    repairs: ['start the machine or the kubelet of each lost node', '# oc delete node worker-0'],
   },
   'a node that has not come back': {
     source: 'own',
@@ -885,7 +886,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
     configs: [W.A, W.B],
     problems: ['NodeNotReady?'],
-    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
+    repairs: ['start the machine or the kubelet of each lost node', '# oc delete node worker-0'],
   },
   'a lost node': {
     source: 'own',
@@ -893,7 +894,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
     configs: [W.A, W.B],
     problems: ['NodeNotReady'],
-    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
+    repairs: ['start the machine or the kubelet of each lost node', '# oc delete node worker-0'],
   },
   'a node that waits for a certificate': {
     source: 'own: its client certificate has expired while the node was off',
@@ -912,6 +913,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 1] } },
     configs: [W.A, W.B],
     problems: ['Unreconcilable'],
+    repairs: ['undo the change in the MachineConfig that made it. The operator then takes the node back'],
   },
   'another failure': {
     source: 'own',
@@ -1335,7 +1337,7 @@ export const STATES: Readonly<Record<string, State>> = {
       ]),
     },
     problems: ['NodeUnavailable'],
-    repairs: ['free space on the disk of node worker-0. The operator then updates it'],
+    repairs: ['free space on the disk of the node. The operator then updates it'],
   },
   'a daemon that does not start its update': {
     source: 'own: the pod of the machine-config-daemon does not run, and nothing is Degraded',
@@ -1384,7 +1386,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['DesiredOutdated', 'DiskDiffers'],
     repairs: [
       'oc adm uncordon worker-0',
-      `on worker-0, put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
       '# machineconfig-guard restore --from node/worker-0',
       force('worker-0'),
     ],
@@ -1432,7 +1434,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['ConfigMissing', 'CertificatePending'],
     repairs: [
       'oc adm certificate approve csr-2b7xk',
-      '# if the machine of node worker-0 comes back: start its kubelet, and restore the config from a copy',
+      '# if the machine of the node comes back: start its kubelet, and restore the config from a copy',
       '# oc delete node worker-0',
     ],
   },

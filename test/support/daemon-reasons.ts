@@ -37,6 +37,8 @@ export const REASONS = {
     `unexpected on-disk state validating against ${config}: expected target osImageURL "${expected}", have "${booted}"`,
   drain: (node: string) =>
     `failed to drain node: ${node} after 1 hour. Please see machine-config-controller logs for more information`,
+  uncordon: (node: string) =>
+    `failed to uncordon node: ${node} after 10 minutes. Please see machine-config-controller logs for more information`,
   unreconcilable: (from: string, to: string) =>
     `can't reconcile config ${from} with ${to}: ignition disks section contains changes`,
 };

@@ -21,8 +21,6 @@ import { formatName } from '../../mco/machine-config.ts';
 const MAX_NAMED_NODES = 3;
 /** Of one kind of cause. */
 const MAX_GROUPS = 5;
-const MAX_REASONS = 10;
-const MAX_REASON_LENGTH = 300;
 const MAX_STATE_LENGTH = 24;
 const MAX_PROGRESS_MESSAGES = 5;
 const MAX_PROGRESS_LENGTH = 800;
@@ -52,7 +50,6 @@ export function formatCheckReport(format: ReportFormat, check: ClusterCheck, has
     list('Skipped nodes that the Machine Config Operator does not manage', skippedNodes),
     formatCauses(format, causes),
     list(`In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them`, overriddenConfigs),
-    formatReasons(format, report),
     formatRequests(format, report),
     list('Not checked, because you lack the right to read them', unreadable),
     formatRepairs(format, check),
@@ -150,26 +147,34 @@ function summarizeCauses(causes: readonly Cause[]): string {
 function formatCauses(format: ReportFormat, causes: readonly Cause[]): string {
   // The result says it.
   if (causes.every(({ code }) => code === 'TooFewNodes')) return '';
-  const groupsByCode = groupBy(
-    groupBy(causes, (cause) => explainCause(cause, '', false)).values(),
-    ([first]) => first?.code,
-  );
-  const lines = [...groupsByCode.values()].flatMap((groups) => {
-    const texts = groups.slice(0, MAX_GROUPS).map(explainCauses);
-    const more = groups.slice(MAX_GROUPS).flat().length;
-    return more === 0 ? texts : [...texts, `${countNoun(more, 'more problem')} of this kind (--output json).`];
+  const groups = groupBy(causes, (cause) => explainCause(cause, '', false) + getQuotation(cause)).values();
+  const items = [...groupBy(groups, ([first]) => first?.code).values()].flatMap((ofCode) => {
+    const more = ofCode.slice(MAX_GROUPS).flat().length;
+    const rest = `${countNoun(more, 'more problem')} of this kind (--output json).`;
+    const texts = ofCode.slice(0, MAX_GROUPS).map((group) => formatGroup(format, group));
+    return more === 0 ? texts : [...texts, formatItem(format, rest)];
   });
-  return lines.map((text) => wrapBeside(`${applyStyle(format, 'red', '-')} `, text, format.width)).join('\n');
+  return items.join('\n');
 }
 
-function explainCauses(causes: readonly Cause[]): string {
+function formatItem(format: ReportFormat, text: string, quotation = ''): string {
+  const item = wrapBeside(`${applyStyle(format, 'red', '-')} `, text, format.width);
+  const quoted = quotation === '' ? [] : wrapText(quotation, format.width - 4).map((line) => `  > ${line}`);
+  return [item, ...quoted].join('\n');
+}
+
+function getQuotation(cause: Cause): string {
+  return (getRule(cause).isQuoted === true && cause.evidence) || '';
+}
+
+function formatGroup(format: ReportFormat, causes: readonly Cause[]): string {
   const [first] = causes as [Cause];
   const referrers = causes.flatMap(({ referrer }) => referrer ?? []);
   const isPlural = new Set(referrers.map(({ kind, name }) => `${kind} ${name}`)).size > 1;
   const text = explainCause(first, formatObjectNames(referrers), isPlural);
   // A name of a config stays as it is.
   const isName = first.config !== undefined && text.startsWith(formatName(first.config));
-  return isName ? text : text.charAt(0).toUpperCase() + text.slice(1);
+  return formatItem(format, isName ? text : text.charAt(0).toUpperCase() + text.slice(1), getQuotation(first));
 }
 
 function explainCause(cause: Cause, names: string, isPlural: boolean): string {
@@ -186,18 +191,6 @@ function formatRepairs(format: ReportFormat, { report: { repairs }, causes }: Cl
     ...(lines.length === 0 ? [] : ['What to do (not run):', ...lines]),
     ...notes.flatMap((note) => wrapText(`${note}.`, format.width)),
   ].join('\n');
-}
-
-function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string {
-  const nodesWithReason = sortProblematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
-  const groups = [...groupBy(nodesWithReason, ({ reason }) => reason)];
-  const lines = groups.slice(0, MAX_REASONS).flatMap(([reason, own]) => {
-    const quotation = wrapText(toPrintableLine(reason, MAX_REASON_LENGTH), width - 4);
-    const names = own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH));
-    const title = wrapBeside('- ', `${joinFirst(names, MAX_NAMED_NODES)}:`, width);
-    return [title, quotation.map((line) => `  > ${line}`).join('\n')];
-  });
-  return groups.length === 0 ? '' : ['State reported by the nodes:', ...lines].join('\n');
 }
 
 function formatRequests(format: ReportFormat, { pendingCertificateRequests, checkedAt }: CheckReport): string {

@@ -44,18 +44,6 @@ test.each([
   expect(lines[2]).toBe(hint);
 });
 
-test('in 80 columns, wraps the names of the nodes that report the same reason', () => {
-  const names = Array.from({ length: 6 }, (_each, index) => `control${index}.lab.example.com`);
-  const state = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded', reason: 'disk full' };
-  const nodes = names.map((name) => inspectedNode(name, state));
-  const [, reasons = ''] = format(nodes, [inspectedPool('master', { spec: MASTER, status: MASTER })]).split(
-    'State rep',
-  );
-  const [, first = '', second] = reasons.split('\n');
-  expect(first.length).toBeLessThanOrEqual(80);
-  expect(second).toBe('  and 3 more:');
-});
-
 test.each([
   ['without a roll-out', WORKER, '1', 'ok'],
   ['in a roll-out', MASTER, '0', 'ok, updating'],
@@ -89,8 +77,10 @@ test.each(Object.entries(CASES))('formats %s', (_what, { nodes, pools, facts, te
   const isCommand = (line: string) => /^ {2}(?:# )?(?:oc|ssh|machineconfig-guard) /.test(line);
   expect(text.split('\n').filter((line) => line.length > 80 && !isCommand(line))).toEqual([]);
   const printed = text.match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm) ?? [];
-  const { repairs } = JSON.parse(formatJson(result.report, commands)) as { repairs: readonly { command: string }[] };
-  expect(printed).toEqual(repairs.map(({ command }) => command));
+  const { repairs } = JSON.parse(formatJson(result.report, commands)) as {
+    repairs: readonly { command: string | null }[];
+  };
+  expect(printed).toEqual(repairs.flatMap(({ command }) => command ?? []));
   if (names !== undefined) expect(formatProblemNames(result.report).trimEnd().split('\n')).toEqual(names);
 });
 
@@ -107,13 +97,11 @@ test.each([
 
 test('quotes each line of a reason, and removes control characters of annotations', () => {
   const hostile = `\u001B]0;x\u0007${'A'.repeat(70)}\r\n\u202E Run this:\noc annotate node n a=b ${'B '.repeat(50)}`;
-  const node = { ...inspectedNode('n', { current: hostile, desired: hostile, state: hostile }), reason: hostile };
+  const node = inspectedNode('n', { current: WORKER, desired: WORKER, state: 'Degraded', reason: hostile });
   const text = format([node], [POOL]);
   expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  const [, quotation = ''] = /^State reported by the nodes:\n- n:\n([^]*?)\n\n/m.exec(text) ?? [];
-  const lines = quotation.split('\n');
-  expect(lines.length).toBeGreaterThan(2);
-  expect(lines.filter((line) => !line.startsWith('  > '))).toEqual([]);
+  expect(text.match(/^ {2}> .+$/gm)?.length).toBeGreaterThan(2);
+  expect(text).not.toMatch(/^(?! {2}> ).*B B/m);
 });
 
 test('formats the progress of a wait as one line, with the counts, the first problems and certificate requests', () => {
