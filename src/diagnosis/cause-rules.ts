@@ -10,7 +10,7 @@ import type {
   ObjectRejected,
   Removal,
 } from './cause.ts';
-import type { DrainObstacles, InspectedPool } from './cluster-snapshot.ts';
+import { type DrainObstacles, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
@@ -161,12 +161,13 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ missingPool }, names, isPlural) =>
       `${names} ${be(isPlural)} in no pool: ` +
       (missingPool === undefined ? 'no node selector accepts its labels' : `pool ${missingPool} does not exist`),
-    repairs: ({ referrer: { name }, pool, missingPool, isOfControlPlane, labels }) => {
+    repairs: ({ referrer: { name }, pool, missingPool, labels }) => {
       if (missingPool !== undefined) return [readOperatorLog('machine-config-operator')];
       if (pool === undefined) {
         return [{ name: 'assignPool', text: 'change the labels of the node so that a pool selects it' }];
       }
-      if (isOfControlPlane) {
+      // Its label makes a machine a part of the control plane, and any node can name a config of the pool.
+      if (isPoolOfControlPlane(pool)) {
         const text = `only if the node is a machine of the control plane: give it the label of pool ${pool}`;
         return [{ ...labelNode('assignPool', text, name, labels), alternative: true }];
       }
@@ -293,18 +294,15 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'disk differs',
     sentence: ({ comparedWith }, names, isPlural) =>
       `the ${isPlural ? 'disks' : 'disk'} of ${names} ${verb(isPlural, 'differ')} from ${formatName(comparedWith)}`,
+    more: ({ annotatedBy }) => [
+      annotatedBy === undefined
+        ? ''
+        : `currentConfig was changed by ${annotatedBy}, so the disk can have another config`,
+    ],
     isQuoted: true,
     avoid: ({ difference }) =>
       difference.type === 'kernelArguments' ? `Do not create ${FORCE_FILE}: it adds no kernel arguments` : '',
     repairs: repairDisk,
-  },
-
-  AnnotatedByHand: {
-    summary: 'annotated by hand',
-    sentence: ({ config, by, since }, names, isPlural) =>
-      `${names} ${verb(isPlural, 'name')} ${formatName(config)}, but the disk has another config: ` +
-      `${by} changed the annotation at ${toSeconds(since)}`,
-    repairs: ({ referrer }) => [readDisk(referrer.name), forceConfig(referrer.name)],
   },
 
   Recovering: {
@@ -541,7 +539,10 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
   return [{ ...annotateNode('nameConfigOfPool', text, referrer.name, annotations), alternative: true }];
 }
 
-function repairDisk({ referrer: { name }, difference, comparedWith, isAtRest }: DiskDiffers): readonly Repair[] {
+function repairDisk(cause: DiskDiffers): readonly Repair[] {
+  const { referrer, difference, comparedWith, isAtRest, annotatedBy } = cause;
+  const { name } = referrer;
+  if (annotatedBy !== undefined) return [readDisk(name), forceConfig(name)];
   const end = isAtRest ? 'The node is then Done within 2 minutes' : 'The update then goes on';
   if (difference.type === 'kernelArguments') {
     const text = `add the missing kernel arguments. ${end}. The arguments take effect at the next boot`;
@@ -594,8 +595,8 @@ function uncordon(node: string): Repair {
   return { name: 'uncordon', text, command: shell`oc adm uncordon ${TARGETS}`, targets: [node] };
 }
 
-function deleteLostNode(node: string, removal: Removal): readonly Repair[] {
-  if (removal === 'none') return [];
+function deleteLostNode(node: string, removal: Removal | undefined): readonly Repair[] {
+  if (removal === undefined) return [];
   const also = removal === 'node' ? '' : ', after its etcd member has been removed';
   const text = `only if the machine of the node is lost for good: delete the node${also}. Its pool then goes on`;
   return [{ name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true, isOneAtATime: true }];

@@ -59,12 +59,12 @@ export interface ConfigMissing extends CauseFields, MissingConfigReport {
   /** Whether the bootstrap host can still have a copy. */
   readonly hasBootstrapHost: boolean;
   /** An existing config that the field can name instead. */
-  readonly replacement: ConfigName | undefined;
+  readonly replacement?: ConfigName | undefined;
   /** The node is lost: its kubelet has not answered since this time. */
-  readonly lostSince: Date | undefined;
-  readonly removal: Removal;
+  readonly lostSince?: Date | undefined;
+  readonly removal?: Removal | undefined;
   /** Whether the daemon has finished no update of this node, so it removes no files of the missing config. */
-  readonly isFirstBoot: boolean;
+  readonly isFirstBoot?: boolean;
 }
 
 export interface ConfigTerminating extends CauseFields {
@@ -113,14 +113,12 @@ export interface NotInPool extends NodeFields {
   readonly pool: string | undefined;
   /** The pool of the node's config, which every cluster needs, and which does not exist. */
   readonly missingPool: string | undefined;
-  /** Its label makes a machine a part of the control plane, and any node can name a config of the pool. */
-  readonly isOfControlPlane: boolean;
   /** Arguments of `oc label` with which that pool selects the node. */
   readonly labels: readonly string[];
 }
 
-/** What the deletion of a lost node needs. `none`: the deletion would harm more than it helps. */
-export type Removal = 'node' | 'etcdMember' | 'none';
+/** What has to be removed with a lost node. */
+export type Removal = 'node' | 'etcdMember';
 
 export interface NodeNotReady extends NodeFields {
   readonly code: 'NodeNotReady';
@@ -129,7 +127,8 @@ export interface NodeNotReady extends NodeFields {
   readonly isReported: boolean;
   /** The config of its pool, to which the operator does not move a node that is not ready. */
   readonly replacement: ConfigName | undefined;
-  readonly removal: Removal;
+  /** Undefined if the deletion would harm more than it helps. */
+  readonly removal: Removal | undefined;
 }
 
 export interface CertificatePending extends NodeFields {
@@ -186,14 +185,8 @@ export interface DiskDiffers extends NodeFields {
   readonly evidence: string;
   /** Whether the node names no other desired config. */
   readonly isAtRest: boolean;
-}
-
-/** Somebody set `currentConfig`, and the disk has no `currentconfig` that would win over it. */
-export interface AnnotatedByHand extends NodeFields {
-  readonly code: 'AnnotatedByHand';
-  readonly config: ConfigName;
-  readonly by: string;
-  readonly since: Date;
+  /** Who set `currentConfig`, and when. The disk has no `currentconfig` that would win over it. */
+  readonly annotatedBy: string | undefined;
 }
 
 /** What the reason names is over. The daemon empties the reason only when it is Done. */
@@ -305,7 +298,6 @@ export interface OperatorStopped extends CauseFields, StoppedOperator {
 
 /** Why a node or a pool does not move, or is not protected, with the facts that its text and its repairs need. */
 export type Cause =
-  | AnnotatedByHand
   | BuildFailed
   | BuildGone
   | CertificatePending

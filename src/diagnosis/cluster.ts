@@ -6,14 +6,11 @@ import {
   canHaveBootstrapHost,
   type ClusterSnapshot,
   findForeignConfigs,
-  type InspectedBuild,
   type InspectedNode,
   type InspectedPool,
   isPoolOfControlPlane,
-  listReferrers,
   type PendingCertificateRequest,
 } from './cluster-snapshot.ts';
-import { findDanglingReferences } from './dangling-references.ts';
 import { createNearestFinder } from './nearest-name.ts';
 import { findInvalidRequirement } from './pool-labels.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
@@ -34,15 +31,12 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly livePools: readonly InspectedPool[];
   readonly livePoolsBySpec: ReadonlyMap<ConfigName | undefined, readonly InspectedPool[]>;
   readonly livePoolByName: ReadonlyMap<string | undefined, InspectedPool>;
-  /** The names of the pools whose configs are missing. */
-  readonly poolsWithMissingConfig: ReadonlySet<string | undefined>;
   /** A node that ran a config, so its disk has a copy. One whose kubelet answers and that is in the pool wins. */
   readonly nodeWithCopy: ReadonlyMap<ConfigName, InspectedNode>;
   /** The missing configs that `restore` rejects, because only nodes of other pools name them. */
   readonly foreignConfigs: ReadonlySet<ConfigName>;
   /** The pool whose node selector the operator rejects, with the reason. It then finds the pool of no node. */
   readonly invalidSelector: { readonly pool: string; readonly reason: string } | undefined;
-  readonly buildsByConfig: ReadonlyMap<ConfigName | undefined, readonly InspectedBuild[]>;
   /** When the oldest node was created or turned ready: early in an install, less than an hour ago. */
   readonly oldestNodeAt: Date | undefined;
   /** Whether an install can still run, so that its bootstrap host can still have the first configs. */
@@ -102,13 +96,13 @@ export function findDownSince({ readiness }: InspectedNode, clock: Clock): Date 
 }
 
 /** A member of etcd is removed only while most of the others answer. */
-export function findRemoval(node: InspectedNode, cluster: Cluster): Removal {
+export function findRemoval(node: InspectedNode, cluster: Cluster): Removal | undefined {
   const { pool } = cluster.poolOf(node);
   if (pool === undefined || !isPoolOfControlPlane(pool.referrer.name)) return 'node';
   const members = cluster.livePools.filter(({ referrer }) => isPoolOfControlPlane(referrer.name));
   const machines = members.flatMap((each) => cluster.nodesOf(each));
   const down = machines.filter((each) => findDownSince(each, cluster) !== undefined);
-  return 2 * down.length < machines.length ? 'etcdMember' : 'none';
+  return 2 * down.length < machines.length ? 'etcdMember' : undefined;
 }
 
 /** @param causesByNode is filled while the causes of the nodes are found */
@@ -117,13 +111,12 @@ export function createCluster(
   scope: DiagnosisScope,
   causesByNode: ReadonlyMap<InspectedNode, readonly Cause[]>,
 ): Cluster {
-  const { nodes, pools, configs, builds = [] } = snapshot;
+  const { nodes, pools, configs } = snapshot;
   const poolByNode = new Map(nodes.map((node) => [node, findPoolOfNode(node.labels, pools)]));
   const poolOf = (node: InspectedNode) => poolByNode.get(node) ?? findPoolOfNode(node.labels, pools);
   const nodesByPool = groupBy(nodes, (node) => poolOf(node).pool);
   const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
-  const missing = findDanglingReferences(listReferrers({ nodes, pools: [] }), configs);
   const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(([, naming]) =>
     naming.every((node) => poolOf(node).pool !== undefined),
   );
@@ -145,11 +138,9 @@ export function createCluster(
     livePools,
     livePoolsBySpec: groupBy(livePools, ({ specConfig }) => specConfig),
     livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
-    poolsWithMissingConfig: new Set(missing.map(({ config }) => parsePoolName(config))),
     nodeWithCopy: findNodesWithCopy(nodes, poolOf, scope),
     foreignConfigs: new Set(foreign.map(([config]) => config)),
     invalidSelector,
-    buildsByConfig: groupBy(builds, ({ referrer }) => referrer.references[0]?.config),
     oldestNodeAt: findEarliest(nodes.flatMap(({ createdAt, readiness }) => [createdAt, readiness?.since])),
     hasBootstrapHost: canHaveBootstrapHost(snapshot, scope.now),
     poolOf,

@@ -29,7 +29,7 @@ export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readon
       ...cause,
       waiting:
         isRetargeted && takingBack.helps && cause.field === 'desiredConfig' ? takingBack : (ofPool ?? cause.waiting),
-      evidence: cause.evidence ?? (node.reason.includes(cause.config) ? quote(node.reason) : undefined),
+      evidence: node.reason.includes(cause.config) ? quote(node.reason) : undefined,
       replacement: existing ?? (isReset ? currentConfig : undefined),
       lostSince,
       removal: findRemoval(node, cluster),
@@ -100,8 +100,7 @@ export function findTerminating(referrer: Referrer, cluster: Cluster): readonly 
   return findDanglingReferences([referrer], cluster.configs)
     .filter(({ config }) => cluster.terminatingConfigs.has(config))
     .map(({ field, config }) => {
-      const { waiting, evidence } = judgeRendering(config, cluster);
-      return { code: 'ConfigTerminating', referrer, field, config, waiting, evidence };
+      return { code: 'ConfigTerminating', referrer, field, config, waiting: judgeRendering(config, cluster) };
     });
 }
 
@@ -120,16 +119,12 @@ function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissi
         config,
         ...UNKNOWN_TO_GUARD,
         ...cluster.guardReports?.get(config),
-        ...judgeRendering(config, cluster),
+        waiting: judgeRendering(config, cluster),
         suggestion: cluster.findNearest(config) ?? null,
         wasRun: holder !== undefined,
         areAllNodesKnown: cluster.selector === undefined,
         copyOn: isReachable && isRestorable ? holder.referrer.name : undefined,
         hasBootstrapHost: cluster.hasBootstrapHost,
-        replacement: undefined,
-        lostSince: undefined,
-        removal: 'none',
-        isFirstBoot: false,
       };
     });
 }
@@ -139,13 +134,8 @@ function isRestorableName(config: ConfigName): boolean {
   return parsePoolName(config) !== undefined && isObjectName(config);
 }
 
-interface Judgment {
-  readonly waiting: Waiting;
-  readonly evidence?: string | undefined;
-}
-
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */
-function judgeRendering(config: ConfigName, cluster: Cluster): Judgment {
+function judgeRendering(config: ConfigName, cluster: Cluster): Waiting {
   const { livePools, livePoolByName, livePoolsBySpec } = cluster;
   const poolName = parsePoolName(config);
   const own = livePoolByName.get(poolName);
@@ -154,7 +144,7 @@ function judgeRendering(config: ConfigName, cluster: Cluster): Judgment {
   const naming = livePoolsBySpec.get(config) ?? [];
   const isFirst = own !== undefined && own.specConfig === undefined;
   const able = naming.find(({ conditions }) => conditions['RenderDegraded'] === undefined) ?? naming[0];
-  if (able === undefined && !isFirst) return { waiting: cannotWait("No pool's spec names it, so nothing renders it") };
+  if (able === undefined && !isFirst) return cannotWait("No pool's spec names it, so nothing renders it");
   return judgeRenderer(able ?? own, cluster);
 }
 
@@ -167,24 +157,21 @@ export function isBetweenReleases(message: string): boolean {
 }
 
 /** Whether the operator can still render a config for a pool, or the first one without pools. */
-export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster): Judgment {
+export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster): Waiting {
   const { RenderDegraded, NodeDegraded } = pool?.conditions ?? {};
   if (RenderDegraded !== undefined && !isBetweenReleases(RenderDegraded.message)) {
-    const evidence = quote(RenderDegraded.message);
-    return { waiting: cannotWait(`The operator cannot render it: "${evidence}"`), evidence };
+    return cannotWait('The operator cannot render it');
   }
   const [failed] = pool === undefined ? [] : findFailedSources(pool.referrer, cluster);
   if (failed !== undefined) {
-    return {
-      waiting: cannotWait(`The operator renders none for the pool, because ${failed.kind} ${failed.name} failed`),
-    };
+    return cannotWait(`The operator renders none for the pool, because ${failed.kind} ${failed.name} failed`);
   }
   const [stopped] = cluster.stoppedOperators ?? [];
-  if (stopped !== undefined) return { waiting: cannotWait('The operator does not run') };
+  if (stopped !== undefined) return cannotWait('The operator does not run');
   const isFirst = pool !== undefined && pool.specConfig === undefined;
   const since = pool === undefined ? cluster.oldestNodeAt : isFirst ? pool.createdAt : NodeDegraded?.since;
   const hope = 'The Machine Config Operator can still render it';
-  return { waiting: judgeProgress(hope, 'The operator has not rendered it', since, cluster) };
+  return judgeProgress(hope, 'The operator has not rendered it', since, cluster);
 }
 
 /** The config that the status of a pool must name, so that machines can boot. Undefined if `restore` sets it. */

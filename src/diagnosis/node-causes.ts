@@ -114,7 +114,6 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     code: 'NotInPool',
     referrer,
     pool: wanted.length === 0 ? undefined : target?.referrer.name,
-    isOfControlPlane: isPoolOfControlPlane(target?.referrer.name),
     labels: wanted,
     missingPool,
     waiting: lostPool?.waiting ?? cannotWait('The operator ignores a node that no pool selects'),
@@ -245,11 +244,7 @@ function judgeDisk(
     const why = `The annotations have just changed. ${RETRY}, and most disks then need no repair`;
     return { ...cause, code: 'Recovering', waiting: canWait(why) };
   }
-  if (isManual && !isOtherConfig) {
-    const { manager: by, at: since } = currentConfigWrite;
-    const waiting = cannotWait('The daemon compares the disk with the annotation, and overwrites no difference');
-    return { ...cause, code: 'AnnotatedByHand', config: current, by: quote(by), since, waiting };
-  }
+  const isAnnotated = isManual && !isOtherConfig;
   return {
     ...cause,
     code: 'DiskDiffers',
@@ -257,6 +252,9 @@ function judgeDisk(
     comparedWith: comparedWith ?? current ?? '',
     difference,
     isAtRest: current === desired || isOutdated,
+    annotatedBy: isAnnotated
+      ? `${quote(currentConfigWrite.manager)} at ${toSeconds(currentConfigWrite.at)}`
+      : undefined,
     waiting: cannotWait('The daemon overwrites no difference'),
   };
 }

@@ -39,7 +39,7 @@ export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly 
   // Without a spec, the condition says why.
   const isExplained = pool.conditions[RENDER_CONDITION] !== undefined || invalid.length + failedSources.length > 0;
   if (specConfig === undefined && !isExplained) {
-    causes.push({ code: 'SpecEmpty', referrer, field: 'spec', ...judgeRenderer(pool, cluster) });
+    causes.push({ code: 'SpecEmpty', referrer, field: 'spec', waiting: judgeRenderer(pool, cluster) });
   }
   causes.push(
     ...failedSources,
@@ -68,40 +68,35 @@ function findPause({ referrer, paused, pausedFor, ...pool }: InspectedPool): rea
 
 function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { referrer, paused, pausedFor } = pool;
-  const code = judgeEmptyStatus(referrer, cluster.poolsWithMissingConfig.has(referrer.name), cluster.now);
+  const hasMissing = cluster.causesOfNodes(pool).some((cause) => cause.code === 'ConfigMissing');
+  const code = judgeEmptyStatus(referrer, hasMissing, cluster.now);
   if (code === undefined) return [];
   const isPausedByPerson = paused && pausedFor === undefined;
-  const cause = { referrer, field: 'status', isPausedByPerson, ...judgeFirstRollout(pool, cluster) };
+  const cause = { referrer, field: 'status', isPausedByPerson, waiting: judgeFirstRollout(pool, cluster) };
   return code === 'StatusEmpty'
     ? [{ ...cause, code, replacement: findStatusOfPool(pool, cluster) }]
     : [{ ...cause, code }];
 }
 
-interface Judgment {
-  readonly waiting: Waiting;
-  readonly evidence?: string | undefined;
-}
-
 /** The operator sets the status when all machines of the pool run the config in the spec. */
-function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Judgment {
+function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Waiting {
   const { paused, pausedSince, conditions, machineCount, degradedMachineCount } = pool;
   if (conditions[RENDER_CONDITION] !== undefined) return judgeRenderer(pool, cluster);
   const missing = cluster.causesOfNodes(pool).filter(({ code }) => code === 'ConfigMissing');
   if (missing.some(({ waiting }) => !waiting.helps)) {
-    const why = 'The operator sets it when all machines are updated, and one whose config is missing cannot be';
-    return { waiting: cannotWait(why) };
+    return cannotWait('The operator sets it when all machines are updated, and one whose config is missing cannot be');
   }
   if (paused) {
-    return { waiting: cannotWait(`The pool is paused${pausedSince ? ` since ${toSeconds(pausedSince)}` : ''}`) };
+    return cannotWait(`The pool is paused${pausedSince ? ` since ${toSeconds(pausedSince)}` : ''}`);
   }
   const nodes = cluster.nodesOf(pool);
   const isEachDegraded = nodes.length > 0 && nodes.every(({ state }) => state === 'Degraded');
   const isDegraded = isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount);
   if (isDegraded && missing.length === 0) {
-    return { waiting: cannotWait('Every machine of the pool is Degraded, so the operator updates none') };
+    return cannotWait('Every machine of the pool is Degraded, so the operator updates none');
   }
   const hope = 'The operator sets the field when all machines of the pool run the config in its spec';
-  return { waiting: judgeProgress(hope, 'Nothing in the pool has changed', pool.movedAt, cluster) };
+  return judgeProgress(hope, 'Nothing in the pool has changed', pool.movedAt, cluster);
 }
 
 /** Each condition that ends with `Degraded`, with its own message. Releases add conditions. */
@@ -182,7 +177,8 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
 
 /** A config can have several builds, such as one for each change of its MachineOSConfig. By name. */
 function listBuilds({ specConfig }: InspectedPool, { name }: InspectedOsConfig, cluster: Cluster) {
-  return (cluster.buildsByConfig.get(specConfig) ?? []).filter(({ osConfig }) => osConfig === name);
+  const own = cluster.builds?.filter(({ osConfig }) => osConfig === name) ?? [];
+  return own.filter(({ referrer }) => referrer.references[0]?.config === specConfig);
 }
 
 /** The build that the MachineOSConfig names, or else the newest. */

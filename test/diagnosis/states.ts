@@ -690,7 +690,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     pools: { master: { spec: M.Y, status: M.Y, counts: [2, 0, 0, 2] } },
     configs: [M.Y],
-    problems: ['AnnotatedByHand'],
+    problems: ['DiskDiffers'],
     repairs: ['machineconfig-guard restore --from node/control1', force('control1')],
   },
   'R38 just after the annotation': {
