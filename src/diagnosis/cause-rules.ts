@@ -64,7 +64,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   TooFewNodes: {
     summary: '',
     sentence: ({ evidence }) => evidence,
-    isRepairedWhileWaiting: true,
   },
 
   OperatorStopped: {
@@ -134,11 +133,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   PoolDeleted: {
     summary: 'pool deleted',
-    sentence: ({ config, deletedPool, isTerminating, pool }, names, isPlural) => {
-      const state = isTerminating
-        ? `is being deleted, and ${be(isPlural)} not in pool ${formatName(pool)} yet`
-        : `does not exist, and ${be(isPlural)} in pool ${formatName(pool)} now`;
+    sentence: ({ config, deletedPool, isTerminating }, names, isPlural) => {
       const of = `${formatName(config)} of pool ${formatName(deletedPool)}`;
+      const state = isTerminating ? 'is being deleted' : 'does not exist';
       return `${names} still ${verb(isPlural, 'run')} ${of}, which ${state}`;
     },
     repairs: ({ referrer: { name }, deletedPool, pool, labels }) => {
@@ -204,7 +201,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ since }, names, isPlural) =>
       `${names} ${be(isPlural)} not ready${formatDetails(since)}, and ${verb(isPlural, 'wait')} for a certificate`,
     more: () => ['Later the kubelet asks for a second certificate, so run check again'],
-    repairs: ({ requests }) => [approveRequests(requests)],
   },
 
   NodeCordoned: {
@@ -427,7 +423,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       };
       if (!canContinue) return [giveUp];
       if (isMissing) return [{ ...giveUp, alternative: true }];
-      const text = `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`;
+      const text = `pool ${name}: continue the restore if it has ended early`;
       const command = shell`machineconfig-guard restore ${config} --confirm`;
       return [
         { name: 'continueRestore', text, command },
@@ -440,17 +436,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'image build failed',
     sentence: ({ build }, names) => `the OS image of ${names} was not built: MachineOSBuild ${build} failed`,
     isQuoted: true,
-    more: ({ replacedBy }) => [
-      replacedBy === undefined
-        ? ''
-        : `Build ${replacedBy} of the same config has succeeded, and the failed one hides it`,
-    ],
-    repairs: ({ build, osConfig, canBeRepeated, replacedBy }) => {
+    repairs: ({ build, osConfig, canBeRepeated }) => {
       if (!canBeRepeated) {
-        const effect =
-          replacedBy === undefined ? 'The operator starts another one' : `The pool then gets ${replacedBy}`;
         const command = shell`oc delete machineosbuild ${build}`;
-        return [{ name: 'deleteBuild', text: `delete the failed build. ${effect}`, command }];
+        return [{ name: 'deleteBuild', text: 'delete the failed build. The operator starts another one', command }];
       }
       const text = `correct the cause, and then build the image of MachineOSConfig ${osConfig} again`;
       const command = shell`oc annotate machineosconfig ${osConfig} --overwrite ${MCO_GROUP}/rebuild=`;
@@ -574,13 +563,12 @@ function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: 
   return `The guard allowed "${user}" to delete it at ${time}${reason}`;
 }
 
-/** @param requests the names of any number of requests */
-export function approveRequests(requests: readonly string[]): Repair {
+export function approveRequest(request: string): Repair {
   return {
     name: 'approveRequests',
     text: 'approve pending certificate requests of nodes; check the requestors first',
     command: shell`oc adm certificate approve ${TARGETS}`,
-    targets: requests,
+    targets: [request],
   };
 }
 

@@ -86,7 +86,7 @@ export interface PoolConflict extends NodeFields {
   readonly labels: readonly string[];
 }
 
-/** A node at rest runs a config of another pool than the one that selects it. */
+/** A machine of the control plane at rest runs a config of other machines, or the other way round. */
 export interface ForeignConfig extends NodeFields {
   readonly code: 'ForeignConfig';
   readonly config: ConfigName;
@@ -134,7 +134,6 @@ export interface NodeNotReady extends NodeFields {
 export interface CertificatePending extends NodeFields {
   readonly code: 'CertificatePending';
   readonly since: Date | undefined;
-  readonly requests: readonly string[];
 }
 
 export interface NodeCordoned extends NodeFields {
@@ -268,8 +267,6 @@ export interface BuildFailed extends PoolFields {
   readonly osConfig: string;
   /** Whether the annotation for another build has an effect: the MachineOSConfig names this build, and has none. */
   readonly canBeRepeated: boolean;
-  /** A successful build of the same config, which the operator does not see beside the failed one. */
-  readonly replacedBy: string | undefined;
 }
 
 /** No build of the pool's config exists, and the MachineOSConfig names another build, which the operator waits for. */

@@ -56,12 +56,7 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
   const missing = [...countMissingMachines(hasControlPlane === true ? controlPlaneSize : undefined, cluster)];
   if (missing.length === 0) return undefined;
   const counts = missing.map(([pool, count]) => countNoun(count, `${pool} node`));
-  const wanted = (controlPlaneSize?.masters ?? 0) + (controlPlaneSize?.arbiters ?? 0);
-  const joined = wanted - missing.reduce((sum, [, count]) => sum + count, 0);
-  return (
-    `only ${joined} of the ${wanted} control plane nodes of the install-config have joined; ` +
-    `${joinWithAnd(counts)} ${missing.length === 1 && missing[0]?.[1] === 1 ? 'is' : 'are'} missing`
-  );
+  return `nodes of the control plane, which the install-config wants, have not joined: ${joinWithAnd(counts)}`;
 }
 
 function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Cause[] {
@@ -75,11 +70,10 @@ function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Caus
 function findMissingPools(cluster: Cluster): readonly Cause[] {
   const { livePools, nodes, oldestNodeAt, stoppedOperators = [] } = cluster;
   if (livePools.length > 0 || nodes.length === 0) return [];
-  if (stoppedOperators.length > 0) {
-    const waiting = cannotWait('The operator creates them, and does not run');
-    return [{ code: 'PoolsMissing', isOperatorStopped: true, waiting }];
-  }
+  const isOperatorStopped = stoppedOperators.length > 0;
   const hope = 'The operator creates them early in an install';
-  const waiting = judgeProgress(hope, 'The operator has created none', oldestNodeAt, cluster);
-  return [{ code: 'PoolsMissing', isOperatorStopped: false, waiting }];
+  const waiting = isOperatorStopped
+    ? cannotWait('The operator creates them, and does not run')
+    : judgeProgress(hope, 'The operator has created none', oldestNodeAt, cluster);
+  return [{ code: 'PoolsMissing', isOperatorStopped, waiting }];
 }

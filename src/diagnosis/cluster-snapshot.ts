@@ -240,13 +240,9 @@ export function countMissingMachines(
   size: ControlPlaneSize | undefined,
   cluster: NodesAndPools,
 ): ReadonlyMap<string, number> {
-  const wanted = [
-    [CONTROL_PLANE_POOL, size?.masters ?? 0],
-    [ARBITER_POOL, size?.arbiters ?? 0],
-  ] as const;
-  const missing = wanted
-    .filter(([, count]) => count > 0)
-    .map(([pool, count]) => [pool, count - findJoinedNodes(pool, cluster).length] as const);
+  if (size === undefined) return new Map();
+  const wanted = Object.entries({ [CONTROL_PLANE_POOL]: size.masters, [ARBITER_POOL]: size.arbiters });
+  const missing = wanted.map(([pool, count]) => [pool, count - findJoinedNodes(pool, cluster).length] as const);
   return new Map(missing.filter(([, count]) => count > 0));
 }
 

@@ -97,10 +97,9 @@ export function findDownSince({ readiness }: InspectedNode, clock: Clock): Date 
 
 /** A member of etcd is removed only while most of the others answer. */
 export function findRemoval(node: InspectedNode, cluster: Cluster): Removal | undefined {
-  const { pool } = cluster.poolOf(node);
-  if (pool === undefined || !isPoolOfControlPlane(pool.referrer.name)) return 'node';
-  const members = cluster.livePools.filter(({ referrer }) => isPoolOfControlPlane(referrer.name));
-  const machines = members.flatMap((each) => cluster.nodesOf(each));
+  const isMember = (each: InspectedNode) => isPoolOfControlPlane(cluster.poolOf(each).pool?.referrer.name);
+  if (!isMember(node)) return 'node';
+  const machines = cluster.nodes.filter(isMember);
   const down = machines.filter((each) => findDownSince(each, cluster) !== undefined);
   return 2 * down.length < machines.length ? 'etcdMember' : undefined;
 }

@@ -1,5 +1,5 @@
 import type { Cause, CauseCode, ConfigMissing, MissingConfigReport } from './cause.ts';
-import { approveMachine, approveRequests, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
+import { approveMachine, approveRequest, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
 import { type Cluster, createCluster, type DiagnosisScope, listOldRequests } from './cluster.ts';
 import { findClusterCauses } from './cluster-causes.ts';
 import {
@@ -149,9 +149,9 @@ function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
   return pendingRequests.flatMap((request) => {
     const { name, node } = request;
     const isReady = known.get(node ?? '');
-    if (!isForClient(request)) return [approveRequests([name])];
+    if (!isForClient(request)) return [approveRequest(name)];
     if (isReady === true) return [];
-    return [isReady === undefined ? approveMachine(name, node) : approveRequests([name])];
+    return [isReady === undefined ? approveMachine(name, node) : approveRequest(name)];
   });
 }
 

@@ -64,9 +64,8 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
 }
 
 function findUnreported(node: InspectedNode, cluster: Cluster): readonly Cause[] {
-  const { referrer, currentConfig: current } = node;
-  const absent = NODE_FIELDS.filter((field) => node[field] === undefined);
-  if (absent.length === 0) return [];
+  const { referrer, currentConfig: current, desiredConfig: desired } = node;
+  if (current !== undefined && desired !== undefined) return [];
   const cause = { code: 'NotReported', referrer, replacement: undefined } as const;
   if (current !== undefined) {
     // The operator sets it, as on a new node (pkg/controller/node/node_controller.go).
@@ -76,8 +75,7 @@ function findUnreported(node: InspectedNode, cluster: Cluster): readonly Cause[]
   const createdAt = referrer.state.type === 'unreported' ? referrer.state.createdAt : undefined;
   const hope = 'The machine-config-daemon reports it when it starts';
   const waiting = judgeProgress(hope, 'Its machine-config-daemon has reported nothing', createdAt, cluster);
-  if (absent.length === NODE_FIELDS.length) return [{ ...cause, waiting }];
-  return absent.map((field) => ({ ...cause, field, waiting }));
+  return [{ ...cause, field: desired && 'currentConfig', waiting }];
 }
 
 function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefined {
@@ -120,13 +118,13 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   };
 }
 
-/** A node at rest with a config of another pool. Before it joins a custom pool, it runs that of `worker`. */
+/** A node at rest with a config of a deleted pool, or from across the border of the control plane. */
 function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, currentConfig: config } = node;
   const poolOfConfig = config && parsePoolName(config);
   const isAtRest = !hasFailed(node) && config === node.desiredConfig;
   if (config === undefined || poolOfConfig === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
-  const { pool: current, selecting } = cluster.poolOf(node);
+  const { pool: current } = cluster.poolOf(node);
   const role = `node-role.kubernetes.io/${poolOfConfig}`;
   const isDeleted = !cluster.livePoolByName.has(poolOfConfig);
   const { [role]: label, ...labels } = isDeleted ? node.labels : {};
@@ -135,13 +133,12 @@ function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undef
   const cause = { referrer, config, pool: pool.referrer.name } as const;
 
   if (!isDeleted) {
-    const isOfControlPlane = isForeignToControlPlane(config, pool);
-    const isSelected = selecting.some((each) => each.referrer.name === poolOfConfig);
-    const isExpected = !isOfControlPlane && (isSelected || pool.paused);
     const waiting = judgeTakingBack(node, cluster, undefined);
     // Another cause of the node says what else holds it back.
     const isExplained = (!waiting.helps && !pool.paused) || cluster.stalledSince(pool) !== undefined;
-    return isExpected || isExplained ? undefined : { ...cause, code: 'ForeignConfig', waiting };
+    return isExplained || !isForeignToControlPlane(config, pool)
+      ? undefined
+      : { ...cause, code: 'ForeignConfig', waiting };
   }
   if (BUILT_IN_POOLS.has(poolOfConfig) || pool.paused || node.cordon !== undefined) return undefined;
   // The operator moves the node only when that or its new pool changes (pkg/controller/node/node_controller.go).
@@ -173,20 +170,20 @@ function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause 
   // The daemon asks for a drain after it has compared the disk, and keeps the reason of an earlier failure.
   const isPast = type === 'drainFailed' ? node.isDrained === true : node.drain !== undefined;
   if (blocked !== undefined) return [outdated, blocked];
-  if (isPast && outdated === undefined) return [judgePast(node, cluster)];
-  if (type === 'configNotFound' || type === 'bootstrapMismatch')
-    return [judgeRecovery(node, cluster, daemonReason.config)];
+  if (isPast && outdated === undefined) {
+    const hope = 'The daemon has gone on with the update since then';
+    return [judgeRecovery(node, hope, findLatest([node.movedAt, node.drain?.since]), cluster)];
+  }
+  if (type === 'configNotFound' || type === 'bootstrapMismatch') {
+    const named = daemonReason.config;
+    const isNamed = named === undefined || NODE_FIELDS.some((field) => node[field] === named);
+    // The missing config exists again, or the annotations name others.
+    const changes = [named && cluster.createdAt?.get(named), node.currentConfigWrite?.at, node.desiredConfigWrite?.at];
+    return [judgeRecovery(node, isNamed ? RETRY : `${RETRY}. ${UPDATE}`, findLatest(changes), cluster)];
+  }
   // The daemon compares the disk before each update, also before the one back.
   if (type === 'diskDiffers') return [outdated, judgeDisk(node, daemonReason, outdated !== undefined, cluster)];
   return [outdated === undefined ? judgeFailure(node, cluster) : { ...outdated, evidence: quote(reason) }];
-}
-
-/** The daemon has gone on since the failure that it still reports. */
-function judgePast({ referrer, reason, movedAt, drain }: InspectedNode, cluster: Cluster): Cause {
-  const hope = 'The daemon has gone on with the update since then';
-  const since = findLatest([movedAt, drain?.since]);
-  const waiting = judgeProgress(hope, 'Its machine-config-daemon has reported nothing', since, cluster);
-  return { code: 'Recovering', referrer, evidence: quote(reason), waiting };
 }
 
 function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined {
@@ -202,16 +199,11 @@ function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined 
   return { code: 'NodeDegraded', referrer, evidence, waiting };
 }
 
-/** The missing config exists again, or the annotations name others. The reason stays until the node is Done. */
-function judgeRecovery(node: InspectedNode, cluster: Cluster, named: ConfigName | undefined): Cause {
-  const { referrer, reason, currentConfigWrite, desiredConfigWrite } = node;
-  const created = named && cluster.createdAt?.get(named);
-  const changes = [created, currentConfigWrite?.at, desiredConfigWrite?.at];
-  const since = findLatest(changes) ?? cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
-  const isNamed = NODE_FIELDS.some((field) => node[field] === named);
-  const why = isNamed || named === undefined ? RETRY : `${RETRY}. ${UPDATE}`;
-  const waiting = judgeProgress(why, 'Its machine-config-daemon has not recovered', since, cluster);
-  return { code: 'Recovering', referrer, evidence: quote(reason), waiting };
+/** The reason stays until the node is Done. */
+function judgeRecovery(node: InspectedNode, hope: string, changedAt: Date | undefined, cluster: Cluster): Cause {
+  const since = changedAt ?? cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
+  const waiting = judgeProgress(hope, 'Its machine-config-daemon has not recovered', since, cluster);
+  return { code: 'Recovering', referrer: node.referrer, evidence: quote(node.reason), waiting };
 }
 
 /** The daemon compares the disk with the config before each update, and overwrites no difference. */
@@ -328,12 +320,10 @@ function findPendingCertificate(
   { pendingRequests = [] }: Cluster,
 ): Cause | undefined {
   if (readiness === undefined || readiness.isReady || readiness.isReported) return undefined;
-  const requests = pendingRequests.filter((request) => request.node === referrer.name && isForClient(request));
-  if (requests.length === 0) return undefined;
-  const names = requests.map(({ name }) => name);
+  if (!pendingRequests.some((request) => request.node === referrer.name && isForClient(request))) return undefined;
   // The cluster-machine-approver approves such a request only for a machine that is no node yet (csr_check.go).
   const waiting = cannotWait('Only a person approves it for a node that exists');
-  return { code: 'CertificatePending', referrer, since: readiness.since, requests: names, waiting };
+  return { code: 'CertificatePending', referrer, since: readiness.since, waiting };
 }
 
 function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Cluster): Cause {
@@ -353,9 +343,7 @@ function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Clust
     const waiting = isLong ? cannotWait('The kubelet must answer again') : canWait('A reboot can take this long');
     return { ...cause, waiting, replacement: undefined };
   }
-  const waiting = isLong
-    ? cannotWait('The kubelet runs, and says why')
-    : canWait('Its kubelet runs, and can become ready');
+  const waiting = isLong ? cannotWait('Its kubelet runs, and says why') : canWait('Its kubelet can become ready');
   // The operator moves no node that is not ready, also not away from the config that broke it.
   const isLeft = current !== undefined && current === desired && current !== pool?.specConfig;
   const isInPlace = !isLeft || !cluster.configs.has(current);

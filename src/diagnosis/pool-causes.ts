@@ -2,12 +2,7 @@ import { toSeconds } from '../common/duration.ts';
 import { cannotWait, canWait, type Cause, type Waiting } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, isOlderThan, isStalled, judgeProgress } from './cluster.ts';
-import {
-  CONTROL_PLANE_POOL,
-  type InspectedBuild,
-  type InspectedOsConfig,
-  type InspectedPool,
-} from './cluster-snapshot.ts';
+import { CONTROL_PLANE_POOL, type InspectedOsConfig, type InspectedPool } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
 import {
   findMissingOfPool,
@@ -80,22 +75,11 @@ function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[
 
 /** The operator sets the status when all machines of the pool run the config in the spec. */
 function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Waiting {
-  const { paused, pausedSince, conditions, machineCount, degradedMachineCount } = pool;
-  if (conditions[RENDER_CONDITION] !== undefined) return judgeRenderer(pool, cluster);
-  const missing = cluster.causesOfNodes(pool).filter(({ code }) => code === 'ConfigMissing');
-  if (missing.some(({ waiting }) => !waiting.helps)) {
-    return cannotWait('The operator sets it when all machines are updated, and one whose config is missing cannot be');
-  }
-  if (paused) {
-    return cannotWait(`The pool is paused${pausedSince ? ` since ${toSeconds(pausedSince)}` : ''}`);
-  }
-  const nodes = cluster.nodesOf(pool);
-  const isEachDegraded = nodes.length > 0 && nodes.every(({ state }) => state === 'Degraded');
-  const isDegraded = isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount);
-  if (isDegraded && missing.length === 0) {
-    return cannotWait('Every machine of the pool is Degraded, so the operator updates none');
-  }
   const hope = 'The operator sets the field when all machines of the pool run the config in its spec';
+  const { message = '' } = pool.conditions[RENDER_CONDITION] ?? {};
+  const isStuck = cluster.causesOfNodes(pool).some(({ waiting }) => !waiting.helps);
+  const isBlocked = pool.paused || isStuck || (message !== '' && !isBetweenReleases(message));
+  if (isBlocked) return cannotWait(`${hope}. ${pool.paused ? 'It is paused' : 'Another problem prevents that'}`);
   return judgeProgress(hope, 'Nothing in the pool has changed', pool.movedAt, cluster);
 }
 
@@ -103,25 +87,22 @@ function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Waiting {
 function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause[], cluster: Cluster) {
   const { referrer, conditions } = pool;
   const degraded = Object.entries(conditions).filter(([type]) => type.endsWith('Degraded'));
-  const ofNodes = cluster.causesOfNodes(pool);
-  const isExplained = (type: string) =>
-    (type === NODE_CONDITION && ofNodes.length > 0) || (type === 'ImageBuildDegraded' && buildCauses.length > 0);
   const specific = degraded.filter(([type]) => type !== DERIVED_CONDITION);
-  const unexplained = specific.filter(([type]) => !isExplained(type));
-  if (specific.length > 0 && unexplained.length === 0) {
-    if (conditions[NODE_CONDITION] === undefined) return [];
-    const helps = ofNodes.every(({ waiting }) => waiting.helps);
-    const waiting = helps ? canWait('Its nodes can still recover') : cannotWait('Solve the problems of its nodes');
-    return [{ code: 'PoolDegraded', referrer, condition: undefined, waiting } as const];
-  }
-  return (specific.length > 0 ? unexplained : degraded).map(([type, condition]) => {
+  const ofNodes = cluster.causesOfNodes(pool);
+  return (specific.length > 0 ? specific : degraded).flatMap(([type, condition]): readonly Cause[] => {
+    const cause = { code: 'PoolDegraded', referrer } as const;
+    if (type === 'ImageBuildDegraded' && buildCauses.length > 0) return [];
+    if (type === NODE_CONDITION && ofNodes.length > 0) {
+      const helps = ofNodes.every(({ waiting }) => waiting.helps);
+      const waiting = helps ? canWait('Its nodes can still recover') : cannotWait('Solve the problems of its nodes');
+      return [{ ...cause, condition: undefined, waiting }];
+    }
     const { message = '', since } = condition ?? {};
     const isStuck = (type === RENDER_CONDITION && !isBetweenReleases(message)) || isStalled(since, cluster);
     const waiting = isStuck
       ? cannotWait(since === undefined ? 'A person must correct it' : `It has been so since ${toSeconds(since)}`)
       : canWait('The operator tries again');
-    const evidence = quote(message) || undefined;
-    return { code: 'PoolDegraded', referrer, condition: type, evidence, waiting } as const;
+    return [{ ...cause, condition: type, evidence: quote(message) || undefined, waiting }];
   });
 }
 
@@ -146,16 +127,12 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Cause
 
 /** In image mode a pool rolls out a config only with an image that contains it (pkg/controller/build/reconciler.go). */
 function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, specConfig: target, movedAt } = pool;
+  const { referrer, specConfig } = pool;
   const osConfig = findOsConfig(pool, cluster);
-  if (osConfig === undefined || target === undefined || !cluster.isRollingOut(pool)) return [];
-  const builds = listBuilds(pool, osConfig, cluster);
-  const current = findCurrentBuild(builds, osConfig);
+  if (osConfig === undefined || specConfig === undefined || !cluster.isRollingOut(pool)) return [];
+  const current = findCurrentBuild(pool, osConfig, cluster);
   if (current === undefined) return findGoneBuild(pool, osConfig, cluster);
-  // The operator looks at the first build of a config by name (getConfigAndBuild in node_controller.go).
-  const [first = current] = builds;
-  const isHidden = current.isSuccessful && isOlderThan(START_MINUTES, movedAt, cluster);
-  const { failure, referrer: build } = isHidden ? first : current;
+  const { failure, referrer: build } = current;
   const { rebuild } = osConfig;
   if (failure === undefined) return [];
   return [
@@ -165,7 +142,6 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
       build: build.name,
       osConfig: osConfig.name,
       canBeRepeated: build.name === osConfig.currentBuild && rebuild === undefined,
-      replacedBy: isHidden ? current.referrer.name : undefined,
       evidence: quote(failure),
       waiting:
         rebuild !== undefined && !isOlderThan(START_MINUTES, rebuild.since, cluster)
@@ -175,20 +151,16 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
   ];
 }
 
-/** A config can have several builds, such as one for each change of its MachineOSConfig. By name. */
-function listBuilds({ specConfig }: InspectedPool, { name }: InspectedOsConfig, cluster: Cluster) {
-  const own = cluster.builds?.filter(({ osConfig }) => osConfig === name) ?? [];
-  return own.filter(({ referrer }) => referrer.references[0]?.config === specConfig);
-}
-
-/** The build that the MachineOSConfig names, or else the newest. */
-function findCurrentBuild(
-  builds: readonly InspectedBuild[],
-  { currentBuild }: InspectedOsConfig,
-): InspectedBuild | undefined {
+/**
+ * The build that the MachineOSConfig names, or else the newest. When a build starts, the operator deletes all others that
+ * have not succeeded (deleteOtherBuildsForMachineOSConfig).
+ */
+function findCurrentBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster) {
+  const own = (cluster.builds ?? []).filter((build) => build.osConfig === osConfig.name);
+  const builds = own.filter(({ referrer }) => referrer.references[0]?.config === pool.specConfig);
   const newest = findLatest(builds.map(({ createdAt }) => createdAt));
   return (
-    builds.find(({ referrer }) => referrer.name === currentBuild) ??
+    builds.find(({ referrer }) => referrer.name === osConfig.currentBuild) ??
     builds.find(({ createdAt }) => createdAt === newest)
   );
 }
@@ -220,7 +192,7 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cau
   if (config === undefined || paused || machineCount === 0 || since === undefined) return [];
   const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
   const osConfig = findOsConfig(pool, cluster);
-  const build = osConfig && findCurrentBuild(listBuilds(pool, osConfig, cluster), osConfig);
+  const build = osConfig && findCurrentBuild(pool, osConfig, cluster);
   const isBuilding = osConfig !== undefined && build?.isSuccessful !== true;
   return [
     {

@@ -57,11 +57,7 @@ test.each([
 );
 
 test.each([
-  [
-    undefined,
-    true,
-    'only 1 of the 3 control plane nodes of the install-config have joined; 2 master nodes are missing',
-  ],
+  [undefined, true, 'nodes of the control plane, which the install-config wants, have not joined: 2 master nodes'],
   [1, true, undefined],
   [undefined, false, undefined],
 ])('expects the control plane of the install-config without --min-nodes (%s), if it is selected: %s', (...args) => {

@@ -253,7 +253,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     requests: { 'csr-1aaaa': 'worker-0', 'csr-2bbbb': 'worker-1', 'csr-3cccc': 'worker-0' },
     configs: [M.A, W.A],
     problems: ['CertificatePending'],
-    repairs: ['oc adm certificate approve csr-1aaaa csr-3cccc csr-2bbbb'],
+    repairs: ['oc adm certificate approve csr-1aaaa csr-2bbbb csr-3cccc'],
   },
   'the only node is down': {
     source: 'own: without it nothing answers',

@@ -1175,28 +1175,24 @@ export const STATES: Readonly<Record<string, State>> = {
     repairs: ['oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}', setStatus('master', M.X)],
   },
   'every machine Degraded': {
-    source: 'own',
+    source: 'own: the daemon still tries again',
     nodes: { control0: { ...MASTER, ...both(M.Y), ...degraded('failed to update OS: error pulling image') } },
     pools: { master: { spec: M.Y, counts: [1, 0, 0, 1] } },
     configs: [M.Y],
-    problems: ['NodeDegraded?', 'StatusEmpty'],
-    repairs: [setStatus('master', M.Y)],
+    problems: ['NodeDegraded?', 'StatusEmpty?'],
   },
-  'every machine Degraded, as only the pool counts': {
-    source: 'own: the node has just recovered, and the operator counts once a minute',
-    nodes: { control0: { ...MASTER, ...both(M.Y) } },
-    pools: { master: { spec: M.Y, counts: [1, 0, 0, 1] } },
-    configs: [M.Y],
-    problems: ['StatusEmpty'],
-    repairs: [setStatus('master', M.Y)],
-  },
-  'every machine Degraded, as only the node says': {
-    source: 'own: the node has just failed, and the operator counts once a minute',
+  'every machine Degraded for hours': {
+    source: 'own: new machines get no config meanwhile',
     nodes: { control0: { ...MASTER, ...both(M.Y), ...degraded('failed to update OS: error pulling image') } },
-    pools: { master: { spec: M.Y, counts: [1, 0, 0, 0] } },
+    pools: {
+      master: { spec: M.Y, counts: [1, 0, 0, 1], conditions: [{ type: 'NodeDegraded', minutesAgo: 200 }] },
+    },
     configs: [M.Y],
-    problems: ['NodeDegraded?', 'StatusEmpty'],
-    repairs: [setStatus('master', M.Y)],
+    problems: ['NodeDegraded', 'StatusEmpty', 'PoolDegraded'],
+    repairs: [
+      setStatus('master', M.Y),
+      `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=control0`,
+    ],
   },
   'a first roll-out that does not move': {
     source: 'own',
@@ -1254,19 +1250,6 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.X, W.Y],
     problems: [],
-  },
-  'an old failed build hides the successful one': {
-    source: 'own: the operator looks at the first build of the config by name (getConfigAndBuild)',
-    nodes: { 'worker-0': both(W.X) },
-    pools: { worker: { spec: W.Y, status: W.X, counts: [1, 0, 0, 0], specWrittenMinutesAgo: 20 } },
-    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-new' } },
-    builds: {
-      'worker-a-old': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 20 },
-      'worker-new': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Succeeded' }], ageMinutes: 15 },
-    },
-    configs: [W.X, W.Y],
-    problems: ['BuildFailed'],
-    repairs: ['oc delete machineosbuild worker-a-old'],
   },
   'a build that does not end': {
     source: 'own: its pod cannot pull an image',

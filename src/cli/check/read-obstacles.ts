@@ -83,7 +83,7 @@ export async function readObstacles(
     stoppedOperators,
     drainObstacles,
     failedSources,
-    pressures: new Map(pressures.flatMap(({ name, pressure }) => (pressure === undefined ? [] : [[name, pressure]]))),
+    pressures: new Map(pressures.flat()),
     unreadable: [...unreadable],
   };
 }
@@ -94,9 +94,9 @@ function isUnavailable({ readiness, cordon, state, currentConfig, desiredConfig 
   return readiness?.isReady === false || cordon !== undefined || !isIdle;
 }
 
-function parsePressure(node: ApiObject): { readonly name: string; readonly pressure: NodePressure | undefined } {
-  const pressure = parseConditions(node).find(({ type, status }) => PRESSURES.has(type) && status === 'True');
-  return { name: String(node.metadata?.name), pressure };
+function parsePressure(node: ApiObject): readonly (readonly [string, NodePressure])[] {
+  const pressures = parseConditions(node).filter(({ type, status }) => PRESSURES.has(type) && status === 'True');
+  return pressures.map((pressure) => [String(node.metadata?.name), pressure]);
 }
 
 async function readFailedSources(
@@ -143,11 +143,9 @@ async function readStoppedOperators(
     const isScaledToZero = readFields(object?.spec)['replicas'] === 0;
     const available = parseConditions(object ?? {}).find(({ type }) => type === 'Available');
     const outageSince = available?.status === 'False' ? available.since : undefined;
-    if (isScaledToZero) stopped.push({ deployment, evidence: 'has 0 replicas', isScaledToZero });
-    else if (isOutage(outageSince, now)) {
-      const evidence = `has had no available replica since ${toSeconds(outageSince)}`;
-      stopped.push({ deployment, evidence, isScaledToZero });
-    }
+    const outage = isOutage(outageSince, now) ? `has had no available replica since ${toSeconds(outageSince)}` : '';
+    const evidence = isScaledToZero ? 'has 0 replicas' : outage;
+    if (evidence !== '') stopped.push({ deployment, evidence, isScaledToZero });
   }
   const path = objectPath(leasesPath(OPERATOR_NAMESPACE), CONTROLLER);
   const lease = await read('leases', readPart(api, path, signal));

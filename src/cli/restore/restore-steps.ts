@@ -10,12 +10,12 @@ import {
   listReferrers,
   type PendingCertificateRequest,
 } from '../../diagnosis/cluster-snapshot.ts';
-import { findDanglingReferences } from '../../diagnosis/dangling-references.ts';
 import { toPausePatch, toUnpausePatch } from '../../diagnosis/restore-pause.ts';
 import type { Write } from '../../client/write.ts';
-import { countNoun, joinFirst, toPrintableLine } from '../../common/printable-text.ts';
+import { countNoun, joinFirst } from '../../common/printable-text.ts';
+import { quote } from '../../diagnosis/quote.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
-import { hasStrongReference } from '../../mco/referrer.ts';
+import { findUsedConfigs, hasStrongReference } from '../../mco/referrer.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
@@ -53,16 +53,13 @@ export async function readRestoreState(
 
 /** The names of objects among the references of nodes and pools. An annotation can contain any text. */
 export function listReferencedNames({ nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>): ConfigName[] {
-  const references = listReferrers({ nodes, pools }).flatMap((referrer) => referrer.references);
-  const strong = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
-  return [...new Set(strong)].filter(isObjectName);
+  return [...findUsedConfigs(listReferrers({ nodes, pools }))].filter(isObjectName);
 }
 
 /** Those of {@link listReferencedNames} that do not exist, not even until a finalizer is removed. */
-export function listMissingNames({ nodes, pools, configs, terminatingConfigs }: ClusterSnapshot): ConfigName[] {
-  const existing = new Set([...configs, ...terminatingConfigs]);
-  const dangling = findDanglingReferences(listReferrers({ nodes, pools }), existing);
-  return [...new Set(dangling.map(({ config }) => config))].filter(isObjectName);
+export function listMissingNames(snapshot: ClusterSnapshot): ConfigName[] {
+  const { configs, terminatingConfigs } = snapshot;
+  return listReferencedNames(snapshot).filter((name) => !configs.has(name) && !terminatingConfigs.has(name));
 }
 
 /** Undefined if the pool does not exist, or is being deleted. */
@@ -78,7 +75,6 @@ export interface RestoreStep extends Step {
   readonly isNeeded: boolean;
 }
 
-const MAX_REASON_LENGTH = 200;
 const MAX_NAMED_NODES = 3;
 /** Of one command. A second one approves the others. */
 const MAX_APPROVED_REQUESTS = 20;
@@ -173,8 +169,8 @@ function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], 
   const [example] = failed.toSorted((a, b) => Number(a.reason === '') - Number(b.reason === ''));
   if (example === undefined) return undefined;
   const names = failed.map(({ referrer }) => referrer.name);
-  const quote = example.reason === '' ? '' : ` ("${toPrintableLine(example.reason, MAX_REASON_LENGTH)}")`;
-  const reason = `for ${joinFirst(names, MAX_NAMED_NODES)} to leave ${example.state}${quote}`;
+  const quotation = example.reason === '' ? '' : ` ("${quote(example.reason)}")`;
+  const reason = `for ${joinFirst(names, MAX_NAMED_NODES)} to leave ${example.state}${quotation}`;
   const missing = listMissingNames({ ...state, nodes: failed, pools: [] }).find((config) => config !== name);
   if (missing === undefined) return { reason };
   const advice = advise('another config is missing, too', shell`machineconfig-guard check`);
