@@ -1,5 +1,5 @@
 import { toSeconds } from '../common/duration.ts';
-import { joinFirst, joinWithAnd } from '../common/printable-text.ts';
+import { joinFirst } from '../common/printable-text.ts';
 import { shell, type ShellCommand, TARGETS, verbatim } from './shell-command.ts';
 import type {
   Cause,
@@ -242,7 +242,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
           (isTemporary === true ? ' until more pods are healthy' : ''),
       );
       if (endingPods.length > 0) obstacles.push(`the end of evicted ${formatPods(endingPods)}`);
-      const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinWithAnd(obstacles)}`;
+      const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles, MAX_NAMED)}`;
       return `the drain of ${names}${formatDetails(since)} ${state}`;
     },
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: it can fail',
@@ -367,7 +367,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: (field) => `${field} empty`,
     sentence: (_cause, names) =>
       `the status.configuration.name of ${names} is still empty after ${FIRST_ROLLOUT_MINUTES} minutes`,
-    repairs: ({ referrer, isPausedByPerson }) => (isPausedByPerson ? [unpause(referrer.name)] : []),
+    repairs: ({ referrer, isPausedByPerson }) => [
+      isPausedByPerson ? unpause(referrer.name) : readOperatorLog('machine-config-controller'),
+    ],
   },
 
   PoolPaused: {

@@ -87,7 +87,7 @@ function isSettling(pool: InspectedPool, cluster: Cluster): boolean {
   const { specConfig } = pool;
   const isAtTarget = ({ currentConfig, desiredConfig }: InspectedNode) =>
     currentConfig === specConfig && desiredConfig === specConfig;
-  if (isStalled(pool.movedAt, cluster)) return false;
+  if (specConfig === undefined || !cluster.configs.has(specConfig) || isStalled(pool.movedAt, cluster)) return false;
   return cluster.nodesOf(pool).every(isAtTarget) && cluster.causesOfNodes(pool).every(({ waiting }) => waiting.helps);
 }
 

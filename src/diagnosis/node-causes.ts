@@ -37,7 +37,7 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 /** Within two retries, a daemon whose disk has a `currentconfig` updates from that, whatever the annotation says. */
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
-const PERMANENT = 'It allows none even while all its pods are healthy';
+const PERMANENT = 'The budget allows none even while all its pods are healthy';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */

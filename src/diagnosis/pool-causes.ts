@@ -40,11 +40,12 @@ export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly 
     ...failedSources,
     ...(invalid.length > 0 ? invalid : findEmptyStatus(pool, cluster)),
     ...findRestorePause(pool, cluster),
+    ...findPause(pool),
   );
   const buildCauses = findBuildCauses(pool, cluster);
   causes.push(...buildCauses, ...findDegradedConditions(pool, buildCauses, cluster));
   const isStopped = !causes.every(isAboutNextConfig) || cluster.causesOfNodes(pool).length > 0;
-  return isStopped ? causes : [...causes, ...findPause(pool), ...findStalledRollout(pool, cluster)];
+  return isStopped ? causes : [...causes, ...findStalledRollout(pool, cluster)];
 }
 
 /** The operator goes on with the roll-out of the last config. */
@@ -54,8 +55,8 @@ function isAboutNextConfig(cause: Cause): boolean {
 }
 
 /** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
-function findPause({ referrer, paused, pausedFor, ...pool }: InspectedPool): readonly Cause[] {
-  const isBehind = pool.specConfig !== pool.statusConfig;
+function findPause({ referrer, paused, pausedFor, specConfig, statusConfig }: InspectedPool): readonly Cause[] {
+  const isBehind = statusConfig !== undefined && specConfig !== statusConfig;
   if (!paused || pausedFor !== undefined || !isBehind || referrer.name !== CONTROL_PLANE_POOL) return [];
   const waiting = cannotWait('No release is installed until it is unpaused');
   return [{ code: 'PoolPaused', referrer, waiting }];
@@ -152,8 +153,8 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
 }
 
 /**
- * The build that the MachineOSConfig names, or else the newest. When a build starts, the operator deletes all others that
- * have not succeeded (deleteOtherBuildsForMachineOSConfig).
+ * The build that the MachineOSConfig names, or else the newest. When a build starts, the operator deletes all others
+ * that have not succeeded (deleteOtherBuildsForMachineOSConfig).
  */
 function findCurrentBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster) {
   const own = (cluster.builds ?? []).filter((build) => build.osConfig === osConfig.name);

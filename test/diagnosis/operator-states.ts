@@ -881,4 +881,37 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['PoolDegraded'],
     repairs: [READ_LOG],
   },
+  'a paused pool of masters with a changed disk': {
+    source: 'own: neither hides the other',
+    nodes: { 'master-0': { ...MASTER, ...both(M.A), ...degraded(REASONS.kernelArguments(M.A, 'a=b')) } },
+    pools: { master: { spec: M.B, status: M.A, counts: [1, 0, 0, 1], paused: true } },
+    configs: [M.A, M.B],
+    problems: ['DiskDiffers', 'PoolPaused'],
+    repairs: [
+      'oc debug node/master-0 -- chroot /host rpm-ostree kargs --append=a=b',
+      'oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}',
+    ],
+  },
+  'a pool without machines whose only config is gone': {
+    source: 'own: the operator cannot render it, so its status stays',
+    nodes: { 'worker-0': both(W.A) },
+    pools: {
+      worker: AA,
+      infra: { spec: I.X, status: I.X, counts: [0, 0, 0, 0], conditions: [{ type: 'RenderDegraded', message: 'bad' }] },
+    },
+    configs: [W.A],
+    problems: ['ConfigMissing', 'PoolDegraded'],
+    repairs: ['correct the source MachineConfig of pool infra that the message is about'],
+  },
+  'a custom pool whose first roll-out does not move': {
+    source: 'own: the operator hangs',
+    nodes: { 'infra-0': { roles: ['worker', 'infra'], ...both(W.A), movedMinutesAgo: 5_000 } },
+    pools: {
+      worker: { ...AA, counts: [0, 0, 0, 0] },
+      infra: { spec: I.A, counts: [1, 0, 1, 0], conditions: [{ type: 'Updated', status: 'False', minutesAgo: 80 }] },
+    },
+    configs: [W.A, I.A],
+    problems: ['RolloutUnfinished'],
+    repairs: [READ_LOG],
+  },
 };
