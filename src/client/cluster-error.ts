@@ -10,7 +10,8 @@ import { CliError, EXIT_CODE } from './exit.ts';
 const MAX_QUOTE_LENGTH = 300;
 /** The text of a policy can be a paragraph. */
 const MAX_DENIAL_LENGTH = 1_000;
-const NOT_INSTALLED = 'the cluster is not OpenShift, or the Machine Config Operator is not installed yet';
+const NOT_INSTALLED =
+  'the cluster is not OpenShift, is a hosted one (HyperShift), or has no Machine Config Operator yet';
 const CHECK_SERVER = 'check server in the kubeconfig, and the network';
 
 /** Error codes of Node and OpenSSL, each with the reason and what to do. */

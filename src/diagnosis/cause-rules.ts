@@ -537,9 +537,10 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
   const end = isAtRest ? 'The node is then Done within 2 minutes' : 'The update then goes on';
   if (difference.type === 'kernelArguments') {
     const text = `add the missing kernel arguments. ${end}. The arguments take effect at the next boot`;
-    const known = difference.missing.filter((argument) => KERNEL_ARGUMENT.test(argument));
-    if (known.length === 0 || known.length < difference.missing.length) return [{ name: 'changeBack', text }];
-    const flags = known.map((argument) => verbatim(`--append=${argument}`));
+    const { missing } = difference;
+    if (missing.length === 0 || !missing.every((argument) => KERNEL_ARGUMENT.test(argument)))
+      return [{ name: 'changeBack', text }];
+    const flags = missing.map((argument) => verbatim(`--append=${argument}`));
     return [{ name: 'changeBack', text, command: onHost(name, shell`rpm-ostree kargs ${flags}`), isOneAtATime: true }];
   }
   const repairs: Repair[] = [forceConfig(name)];

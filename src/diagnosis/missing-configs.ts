@@ -97,11 +97,16 @@ export function findMissingOfBuild(referrer: Referrer, cluster: Cluster): readon
 }
 
 export function findTerminating(referrer: Referrer, cluster: Cluster): readonly ConfigTerminating[] {
-  return findDanglingReferences([referrer], cluster.configs)
+  const references = findDanglingReferences([referrer], cluster.configs);
+  return references
     .filter(({ config }) => cluster.terminatingConfigs.has(config))
-    .map(({ field, config }) => {
-      return { code: 'ConfigTerminating', referrer, field, config, waiting: judgeRendering(config, cluster) };
-    });
+    .map(({ field, config }) => ({
+      code: 'ConfigTerminating',
+      referrer,
+      field,
+      config,
+      waiting: judgeRendering(config, cluster),
+    }));
 }
 
 function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissing[] {

@@ -38,6 +38,7 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
 const PERMANENT = 'The budget allows none even while all its pods are healthy';
+const UNAVAILABLE = 'The operator does not update it, and counts it as unavailable';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */
@@ -293,11 +294,16 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   const obstacles = cluster.drainObstacles?.get(referrer.name);
   const isPermanent = obstacles?.budgets.some(({ isTemporary }) => isTemporary !== true) === true;
   if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
-  const cause = { code: 'DrainBlocked', referrer, since, obstacles } as const;
-  const evidence = hasGivenUp ? quote(reason) : undefined;
-  if (isPermanent) return { ...cause, evidence, waiting: cannotWait(PERMANENT) };
   const isLong = hasGivenUp || isStalled(since, cluster);
-  return { ...cause, evidence, waiting: isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN) };
+  const progress = isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
+  return {
+    code: 'DrainBlocked',
+    referrer,
+    since,
+    obstacles,
+    evidence: hasGivenUp ? quote(reason) : undefined,
+    waiting: isPermanent ? cannotWait(PERMANENT) : progress,
+  };
 }
 
 /** A daemon that does not run, or hangs, reports nothing. */
@@ -338,21 +344,18 @@ function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Clust
     removal: findRemoval(node, cluster),
     evidence: quote(message),
   } as const;
-  const isLong = isStalled(since, cluster);
-  if (!isReported) {
-    const waiting = isLong ? cannotWait('The kubelet must answer again') : canWait('A reboot can take this long');
-    return { ...cause, waiting, replacement: undefined };
-  }
-  const waiting = isLong ? cannotWait('Its kubelet runs, and says why') : canWait('Its kubelet can become ready');
+  const hope = isReported ? 'Its kubelet can become ready' : 'A reboot can take this long';
+  const demand = isReported ? 'Its kubelet runs, and says why' : 'The kubelet must answer again';
+  const waiting = isStalled(since, cluster) ? cannotWait(demand) : canWait(hope);
   // The operator moves no node that is not ready, also not away from the config that broke it.
-  const isLeft = current !== undefined && current === desired && current !== pool?.specConfig;
-  const isInPlace = !isLeft || !cluster.configs.has(current);
-  return { ...cause, waiting, replacement: isInPlace ? undefined : pool && findConfigOfPool(pool, cluster) };
+  const isAtRest = isReported && current !== undefined && current === desired && cluster.configs.has(current);
+  const isLeft = isAtRest && pool !== undefined && current !== pool.specConfig;
+  return { ...cause, waiting, replacement: isLeft ? findConfigOfPool(pool, cluster) : undefined };
 }
 
 /** Why the operator counts a node as unavailable, and starts no update in its pool (pkg/controller/node/status.go). */
 function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Cause | undefined)[] {
-  const { referrer, readiness } = node;
+  const { readiness } = node;
   const isDown = readiness?.isReady === false;
   const { pool } = cluster.poolOf(node);
   // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
@@ -362,20 +365,15 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   const isReported = isDown && (isAwaited || findDownSince(node, cluster) !== undefined);
   const down = isReported ? judgeDown(node, readiness, cluster) : undefined;
   if (!isAwaited) return [down];
-  const cordoned = findCordon(node, cluster);
+  return [down, findCordon(node, cluster), isDown ? undefined : findPressure(node, cluster)];
+}
+
+function findPressure({ referrer }: InspectedNode, cluster: Cluster): Cause | undefined {
   const pressure = cluster.pressures?.get(referrer.name);
-  if (isDown || cordoned !== undefined || pressure === undefined) return [down, cordoned];
-  const unavailable: Cause = {
-    code: 'NodeUnavailable',
-    referrer,
-    condition: pressure.type,
-    since: pressure.since,
-    evidence: quote(pressure.message),
-    waiting: isStalled(pressure.since, cluster)
-      ? cannotWait('The operator updates no such node, and counts it as unavailable')
-      : canWait('The kubelet can still end it'),
-  };
-  return [unavailable];
+  if (pressure === undefined) return undefined;
+  const { type: condition, since, message } = pressure;
+  const waiting = isStalled(since, cluster) ? cannotWait(UNAVAILABLE) : canWait('The kubelet can still end it');
+  return { code: 'NodeUnavailable', referrer, condition, since, evidence: quote(message), waiting };
 }
 
 /** The operator cordons a node itself for a drain. A daemon that recovers only lets it undo its own cordon. */
@@ -391,6 +389,6 @@ function findCordon(node: InspectedNode, cluster: Cluster): Cause | undefined {
     by: write && quote(write.manager),
     isByProgram: write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager),
     since: write?.at,
-    waiting: cannotWait('The operator updates no cordoned node, and counts it as unavailable'),
+    waiting: cannotWait(UNAVAILABLE),
   };
 }

@@ -15,6 +15,7 @@ import { quote } from './quote.ts';
 import { findFailedSources, findRejectedSettings } from './rejected-objects.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { toConfigName } from '../mco/machine-config.ts';
+import { hasStrongReference } from '../mco/referrer.ts';
 
 /** Of these the operator makes the condition `Degraded`, which says nothing of its own. */
 const DERIVED_CONDITION = 'Degraded';
@@ -112,7 +113,7 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Cause
   const { referrer, paused, pausedFor } = pool;
   if (!paused || pausedFor === undefined) return [];
   const config = toConfigName(pausedFor);
-  const isNamed = cluster.nodes.some((node) => node.referrer.references.some((each) => each.config === config));
+  const isNamed = cluster.nodes.some((node) => hasStrongReference(config, node.referrer));
   const isMissing = !cluster.configs.has(config);
   return [
     {

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { formatAge, formatObjectNames, formatResourceName, formatShortName } from '../../client/output/short-forms.ts';
-import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
+import { formatTable, NONE, type Rows } from '../../client/output/table.ts';
 import {
   applyStyle,
   formatCommand,
@@ -75,8 +75,6 @@ export function formatProgress({ report }: ClusterCheck): string {
   return toPrintableLine(text, MAX_PROGRESS_LENGTH);
 }
 
-type Rows = readonly (readonly Cell[])[];
-
 /** The columns that a narrow terminal loses first. The last column is `CHECK`. */
 const DISPENSABLE = ['DESIRED', 'STATUS', 'CURRENT', 'SPEC', 'STATE', 'UPDATED'];
 
@@ -84,13 +82,10 @@ function formatTables(format: ReportFormat, { report, causes }: ClusterCheck): s
   const { nodes, pools, checkedAt } = report;
   const toLabel = (config: string | null): string => (config === null ? NONE : formatShortName(format, config));
   const causesByObject = groupBy(causes, ({ referrer }) => `${referrer?.kind} ${referrer?.name}`);
-  const createRow = (kind: string, texts: readonly [string, ...string[]], note = ''): Cell[] => {
+  const createRow = (kind: string, texts: readonly [string, ...string[]], note = ''): Rows[number] => {
     const own = causesByObject.get(`${kind} ${texts[0]}`) ?? [];
     const state = summarizeCauses(own) || 'ok';
-    return [
-      ...texts.map((text) => ({ text })),
-      { text: note === '' ? state : `${state}, ${note}`, style: own.length === 0 ? undefined : 'red' },
-    ];
+    return [...texts, { text: note === '' ? state : `${state}, ${note}`, style: own.length === 0 ? undefined : 'red' }];
   };
   const nodeRows = sortProblematicFirst(nodes).map(({ name, pool, conflictingPools, state, ...node }) => {
     const poolText = pool ?? (conflictingPools.join('+') || NONE);

@@ -99,6 +99,7 @@ export interface WantedRestore {
 }
 
 const MAX_REFERRERS = 3;
+const WITHOUT_COMPARISON = { comparedWith: null, differences: [], warnings: [] } as const;
 const COPIES =
   '/etc/machine-config-daemon/currentconfig or /etc/mcs-machine-config-content.json of a node, or ' +
   '/etc/mcs/bootstrap of the bootstrap host';
@@ -133,8 +134,7 @@ export function planRestore(content: Content, state: RestoreState, options: Want
       pool: pool?.referrer.name ?? null,
       namedBy: formatReferrers(strong) || null,
       rejection,
-      comparedWith: null,
-      differences: [],
+      ...WITHOUT_COMPARISON,
       warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
     },
   };
@@ -154,9 +154,7 @@ export function rejectWithoutCopy(name: ConfigName, source: string, state: Resto
     pool: findPool(state, parsePoolName(name))?.referrer.name ?? null,
     namedBy: formatReferrers(summarizeStrong(name, state)) || null,
     rejection: { code: 'NoCopy', reason, advice },
-    comparedWith: null,
-    differences: [],
-    warnings: [],
+    ...WITHOUT_COMPARISON,
   };
 }
 

@@ -146,11 +146,9 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
   if (pendingRequests.length === 0) return { reason };
   const nodes = [...new Set(pendingRequests.map(({ node }) => node ?? 'an unknown node'))];
   const names = pendingRequests.slice(0, MAX_APPROVED_REQUESTS).map((request) => request.name);
-  const more = pendingRequests.length - names.length;
-  const text = `check their requestors, then approve ${more === 0 ? 'them' : `these; ${more} more follow`}`;
   return {
     reason: `${reason}; certificate requests of ${joinFirst(nodes, MAX_NAMED_NODES)} are pending`,
-    advice: advise(text, shell`oc adm certificate approve ${names}`),
+    advice: advise('check their requestors, then approve these', shell`oc adm certificate approve ${names}`),
   };
 }
 
@@ -166,7 +164,7 @@ function createNodesStep(name: ConfigName, state: RestoreState): RestoreStep {
 
 function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], state: RestoreState): Wait | undefined {
   const failed = nodes.filter(hasFailed);
-  const [example] = failed.toSorted((a, b) => Number(a.reason === '') - Number(b.reason === ''));
+  const example = failed.find(({ reason }) => reason !== '') ?? failed[0];
   if (example === undefined) return undefined;
   const names = failed.map(({ referrer }) => referrer.name);
   const quotation = example.reason === '' ? '' : ` ("${quote(example.reason)}")`;

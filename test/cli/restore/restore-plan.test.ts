@@ -218,6 +218,6 @@ test('approves at most 20 certificate requests with one command', () => {
   const { steps } = planRestore(CONTENT, state, OPTIONS);
   const { wait } = steps.find(({ action }) => action === 'AwaitMachines') ?? {};
   expect(wait?.reason).toMatch(/; certificate requests of control0, control1, control2 and 22 more are pending$/);
-  expect(wait?.advice?.text).toBe('check their requestors, then approve these; 5 more follow');
+  expect(wait?.advice?.text).toBe('check their requestors, then approve these');
   expect(wait?.advice?.command?.words).toHaveLength(4 + 20);
 });

@@ -188,7 +188,7 @@ test('unpauses a pool while another pool waits for a machine', async () => {
       'certificate requests of control2 and an unknown node are pending',
   );
   const words = ['oc', 'adm', 'certificate', 'approve', 'csr-a', 'csr-b'];
-  expect(report.advice).toMatchObject([{ text: 'check their requestors, then approve them', command: { words } }]);
+  expect(report.advice).toMatchObject([{ text: 'check their requestors, then approve these', command: { words } }]);
   expect(report.pausedPools.map(({ name }) => name)).toEqual(['master']);
   expect(cluster.get('machineconfigpools', 'worker')?.spec).toMatchObject({ paused: false });
 });
