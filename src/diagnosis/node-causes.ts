@@ -38,7 +38,7 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
 const PERMANENT = 'The budget allows none even while all its pods are healthy';
-const UNAVAILABLE = 'The operator does not update it, and counts it as unavailable';
+const UNAVAILABLE = 'The operator updates no such node, and counts it as unavailable';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */

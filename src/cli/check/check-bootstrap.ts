@@ -87,7 +87,7 @@ export async function checkBootstrap(
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
   const configs: BootstrapConfig[] = [];
   for (const config of host.configs) configs.push(await checkConfig(api, config, host, snapshot));
-  const now = new Date();
+  const now = api.now();
   const { directory } = host;
   const ok = configs.every((config) => config.ok);
   const report = { server: api.address, checkedAt: now.toISOString(), directory, ok, configs };

@@ -76,7 +76,8 @@ async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal):
     readPendingCertificateRequests(api, signal),
     minNodes === undefined && hasControlPlane ? readControlPlaneSize(api, signal) : undefined,
   ]);
-  const known = { ...scope, now: new Date(), guardReports };
+  // The clock of the user can differ.
+  const known = { ...scope, now: api.now(), guardReports };
   const readSnapshot = async (earlier?: EarlierSnapshot): Promise<ClusterSnapshot> => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal, earlier);
     return { ...snapshot, pendingRequests: pendingCertificateRequests.requests, controlPlaneSize };
@@ -93,7 +94,7 @@ async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal):
   const { causes, repairs, ...diagnosis } = diagnose({ ...snapshot, ...obstacles, unreadable }, known);
   const report = {
     server: api.address,
-    checkedAt: new Date().toISOString(),
+    checkedAt: known.now.toISOString(),
     waitedSeconds: 0,
     ...diagnosis,
     pendingCertificateRequests,

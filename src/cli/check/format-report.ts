@@ -52,7 +52,8 @@ export function formatCheckReport(format: ReportFormat, check: ClusterCheck, has
     list(`In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them`, overriddenConfigs),
     formatRequests(format, report),
     list('Not checked, because you lack the right to read them', unreadable),
-    formatRepairs(format, check),
+    formatRepairs(format, report),
+    formatWarnings(format, causes),
     applyStyle(format, ok ? 'bold' : ['red', 'bold'], conclusion),
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
@@ -178,14 +179,15 @@ function explainCause(cause: Cause, names: string, isPlural: boolean): string {
   return `${sentences.filter(Boolean).join('. ')}.`;
 }
 
-function formatRepairs(format: ReportFormat, { report: { repairs }, causes }: ClusterCheck): string {
+function formatRepairs(format: ReportFormat, { repairs }: CheckReport): string {
   const lines = repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
+  return lines.length === 0 ? '' : ['What to do (not run):', ...lines].join('\n');
+}
+
+function formatWarnings(format: ReportFormat, causes: readonly Cause[]): string {
   const warnings = new Set(causes.map((cause) => getRule(cause).avoid?.(cause) ?? ''));
-  const notes = [...warnings].filter(Boolean).slice(0, MAX_GROUPS);
-  return [
-    ...(lines.length === 0 ? [] : ['What to do (not run):', ...lines]),
-    ...notes.flatMap((note) => wrapText(`${note}.`, format.width)),
-  ].join('\n');
+  const shown = [...warnings].filter(Boolean).slice(0, MAX_GROUPS);
+  return shown.map((warning) => wrapParagraph(format, `${warning}.`)).join('\n');
 }
 
 function formatRequests(format: ReportFormat, { pendingCertificateRequests, checkedAt }: CheckReport): string {

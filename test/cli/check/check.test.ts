@@ -46,6 +46,16 @@ test('retries if the API server is busy, and works without the right to read the
   expect(lists).toBe(2);
 });
 
+test('judges ages by the clock of the API server', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  const date = 'Wed, 01 Jan 2020 12:00:00 GMT';
+  const isFirst = (path: string) => path === GUARD_PATH || path.endsWith('/certificatesigningrequests');
+  cluster.faults.intercept(({ path }) => (isFirst(path) ? { status: 403, headers: { date } } : 'pass'));
+  const { stdout } = await run('check', '--min-nodes', '1', '--output', 'json');
+  const { checkedAt } = JSON.parse(stdout) as CheckReport;
+  expect(checkedAt).toMatch(/^2020-01-01T12:0/);
+});
+
 test('lists whole nodes only if a pool of the selected ones counts an unexplained unavailable one', async () => {
   const { run, cluster } = await startHealthyCluster();
   createNode(cluster, 'infra-0', { currentConfig: OLD, desiredConfig: OLD, state: 'Done' }, 'infra');
