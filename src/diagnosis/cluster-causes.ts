@@ -49,10 +49,8 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
     const existing = selector === undefined || names.length === 0 ? '' : ` (pools: ${joinFirst(names, MAX_NAMES)})`;
     return `the Machine Config Operator manages no node ${selection}${existing}`;
   }
-  if (minNodes !== undefined) {
-    const isEnough = nodes.length >= minNodes;
-    return isEnough ? undefined : `only ${countNoun(nodes.length, 'node')} ${selection}, ${minNodes} are required`;
-  }
+  if (minNodes !== undefined && nodes.length >= minNodes) return undefined;
+  if (minNodes !== undefined) return `only ${countNoun(nodes.length, 'node')} ${selection}, ${minNodes} are required`;
   const missing = [...countMissingMachines(hasControlPlane === true ? controlPlaneSize : undefined, cluster)];
   if (missing.length === 0) return undefined;
   const counts = missing.map(([pool, count]) => countNoun(count, `${pool} node`));

@@ -49,11 +49,8 @@ const UNRECONCILABLE = /^can't reconcile config |\bconfigs \S+ \S+ are not recon
 
 const KERNEL_ARGUMENTS = /\bmissing expected kernel arguments: \[([^\]]*)\]/;
 const OS_IMAGE = /\bexpected target osImageURL "/;
-const FILE_PATTERNS = [
-  new RegExp(`(?:content|mode) mismatch for file:? ${QUOTED}`),
-  new RegExp(`could not (?:stat|read) file ${QUOTED}`),
-  new RegExp(`state validation: .{0,200}?path:? ${QUOTED}`),
-];
+const FILE_CHECKS = '(?:content|mode) mismatch for file|could not (?:stat|read) file|state validation: .{0,200}?path';
+const FILE = new RegExp(`(?:${FILE_CHECKS}):? ${QUOTED}`);
 
 /** @param reason the annotation of a node, or '' if it is absent */
 export function parseDaemonReason(reason: string): DaemonReason {
@@ -85,7 +82,7 @@ function findDifference(text: string): DiskDifference {
     return { type: 'kernelArguments', missing: kernelArguments.split(' ').filter((argument) => argument !== '') };
   }
   if (OS_IMAGE.test(text)) return { type: 'osImage' };
-  const path = FILE_PATTERNS.map((pattern) => pattern.exec(text)?.[1]).find((each) => each !== undefined);
+  const path = FILE.exec(text)?.[1];
   return path === undefined ? { type: 'other' } : { type: 'file', path };
 }
 

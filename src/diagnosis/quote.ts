@@ -10,8 +10,8 @@ const MAX_END = 200;
  * the operator and of its daemon begin with what failed, and end with why.
  */
 export function quote(text: string): string {
-  const characters = Array.from(toPrintableLine(text, MAX_LENGTH));
-  const isLong = characters.length > MAX_START + MAX_END;
-  const parts = isLong ? [characters.slice(0, MAX_START), [' ... '], characters.slice(-MAX_END)] : [characters];
-  return parts.flat().join('');
+  const line = toPrintableLine(text, MAX_LENGTH);
+  const characters = Array.from(line);
+  if (characters.length <= MAX_START + MAX_END) return line;
+  return [...characters.slice(0, MAX_START), ' ... ', ...characters.slice(-MAX_END)].join('');
 }
