@@ -38,7 +38,7 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
 const PERMANENT = 'The budget allows none even while all its pods are healthy';
-const UNAVAILABLE = 'The operator updates no such node, and counts it as unavailable';
+const UNAVAILABLE = 'The operator updates no such node, and counts it against maxUnavailable';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */
@@ -316,7 +316,7 @@ function findStalledUpdate(node: InspectedNode, cluster: Cluster): Cause | undef
   if (config === undefined || currentConfig === undefined || !hasUpdate || (isKnown && !isLate)) return undefined;
   const waiting = isLate
     ? cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`)
-    : cannotWait('The operator knows no such state, and counts the node as unavailable');
+    : cannotWait('The operator knows no such state, and counts the node against maxUnavailable');
   return { code: 'UpdateStalled', referrer, config, state: quote(state), waiting };
 }
 

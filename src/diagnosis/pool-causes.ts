@@ -96,7 +96,9 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
     if (type === 'ImageBuildDegraded' && buildCauses.length > 0) return [];
     if (type === NODE_CONDITION && ofNodes.length > 0) {
       const helps = ofNodes.every(({ waiting }) => waiting.helps);
-      const waiting = helps ? canWait('Its nodes can still recover') : cannotWait('Solve the problems of its nodes');
+      const waiting = helps
+        ? canWait('Its nodes can still recover')
+        : cannotWait('Solve their problems: other nodes can wait for them');
       return [{ ...cause, condition: undefined, waiting }];
     }
     const { message = '', since } = condition ?? {};
