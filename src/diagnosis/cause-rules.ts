@@ -247,28 +247,28 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     },
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: it can fail',
     repairs: ({ referrer, obstacles }) => {
-      const { budgets, endingPods } = obstacles ?? NO_OBSTACLES;
-      if (budgets.length === 0 && endingPods.length > 0) {
-        const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
-        const command = shell`oc get pods -A --field-selector=spec.nodeName=${referrer.name}`;
-        return [{ name: 'allowDisruption', text, command }];
-      }
-      if (budgets.length === 0 && obstacles !== undefined) return [readOperatorLog('machine-config-controller')];
-      if (budgets.length === 0) {
+      const repair = { name: 'allowDisruption' } as const;
+      if (obstacles === undefined) {
         const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
-        return [{ name: 'allowDisruption', text, command: shell`oc get poddisruptionbudget -A` }];
+        return [{ ...repair, text, command: shell`oc get poddisruptionbudget -A` }];
       }
+      const { budgets, endingPods } = obstacles;
       const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
       const named = permanent.length > 0 ? permanent : budgets;
       const list = joinFirst(
         named.map(({ namespace, name }) => `budget ${namespace}/${name}`),
         MAX_NAMED,
       );
-      const text =
-        permanent.length > 0
-          ? `let ${list} allow a disruption, for example by another replica`
-          : `see why pods of ${list} are not ready. Leave the budget as it is`;
-      return [{ name: 'allowDisruption', text }];
+      if (permanent.length > 0) {
+        return [{ ...repair, text: `let ${list} allow a disruption, for example by another replica` }];
+      }
+      if (budgets.length > 0) {
+        return [{ ...repair, text: `see why pods of ${list} are not ready. Leave the budget as it is` }];
+      }
+      if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
+      const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
+      const command = shell`oc get pods -A --field-selector=spec.nodeName=${referrer.name}`;
+      return [{ ...repair, text, command }];
     },
     isRepairedWhileWaiting: true,
   },
@@ -502,7 +502,8 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
     const text = isNeeded
       ? 'if the machine of the node comes back: start its kubelet, and restore the config from a copy'
       : 'start the machine or the kubelet of each lost node. The operator then gives it the config of its pool';
-    return [...repairs, { name: 'changeBack', text, alternative: isNeeded }, ...deleteLostNode(name, removal)];
+    const start: Repair = { name: 'changeBack', text, alternative: isNeeded };
+    return [...(repairs.length > 0 ? repairs : [start]), ...deleteLostNode(name, removal)];
   }
   return [...repairs, ...repairReference(cause)];
 }

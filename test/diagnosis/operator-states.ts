@@ -914,4 +914,16 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['RolloutUnfinished'],
     repairs: [READ_LOG],
   },
+  'a missing config that a lost node and another one have run': {
+    source: 'own: the other one has a copy, which the lost one needs only once it is back',
+    nodes: { 'worker-0': { ...both(W.X), notReady: { minutesAgo: 300 } }, 'worker-1': both(W.X) },
+    pools: { worker: { ...AA, counts: [2, 0, 0, 0] } },
+    configs: [W.A],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${W.X} --from node/worker-1`,
+      `# oc annotate node worker-1 --overwrite ${MCO}/currentConfig=${W.A} ${MCO}/desiredConfig=${W.A}`,
+      '# oc delete node worker-0',
+    ],
+  },
 };
