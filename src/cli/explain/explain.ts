@@ -4,7 +4,7 @@ import { CODE_DESCRIPTIONS } from '../../api/codes.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { createFormat, wrapBeside } from '../../client/output/text-format.ts';
-import { joinFirst } from '../../common/printable-text.ts';
+import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
 
@@ -25,11 +25,19 @@ const PROMPT = /^\$ /gm;
 const QUOTE = /`(.+?)`/g;
 /** A message names the resource in the singular or the plural, with or without its group. */
 const PLURAL_OR_GROUP = /(?<=machineconfig)(?:s?\.machineconfiguration\.openshift\.io|s\b)/gi;
-/** Names that begin with as many letters of a mistyped one are probably meant. */
-const MIN_BEGINNING = 5;
 const MAX_NEAREST = 5;
-/** Words of a question that say nothing about its topic. */
-const QUESTION_WORDS = /\b(?:an?|are|can|do|does|how|i|is|it|my|of|our|the|to|was|we|what|when|where|which|why)\b|\?/g;
+/** Words of a question or of a name that say nothing about its topic. */
+const COMMON_WORDS: ReadonlySet<string> = new Set(
+  (
+    'a an and are can config do does for guard how i in is it machine mcg my of or our the to was we what when where ' +
+    'which who why'
+  ).split(' '),
+);
+/** Also a part of a name such as `DiskDiffers`. */
+const WORD = /[A-Z]?[a-z\d.]*[a-z\d]|[A-Z]+/g;
+/** The end of a word is not compared, so that `blocked` finds `blocking`. */
+const MIN_BEGINNING = 4;
+const MAX_ENDING = 2;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
@@ -71,6 +79,8 @@ interface Entry {
   readonly meaning: string;
   /** Markdown. */
   readonly text: string;
+  /** The part of the text that no other entry has. */
+  readonly own: string;
 }
 
 async function listEntries(): Promise<readonly Entry[]> {
@@ -78,13 +88,13 @@ async function listEntries(): Promise<readonly Entry[]> {
   // In the words of the report of `check manifests`.
   const rules = Object.entries(RULES).map(([code, { message, advice }]) => {
     const text = `${code}: ${typeof message === 'string' ? message : message('…', 'error')}; ${advice}.`;
-    return { topics: [code], section: 'inspect/before-the-install', meaning: text, text };
+    return { topics: [code], section: 'inspect/before-the-install', meaning: text, text, own: text };
   });
   const alerts = Array.from(readPackageFile('docs/monitoring.md').matchAll(ALERT), ([, alert = '']) => alert);
   const ofAlerts = alerts.flatMap(readPage);
   const meaning = 'what to do about each alert';
   const list = formatTopics(ofAlerts.filter(({ topics: [topic = ''] }) => alerts.includes(topic)));
-  const runbooks = { topics: ['runbooks'], section: 'monitoring/alerts', meaning, text: list };
+  const runbooks = { topics: ['runbooks'], section: 'monitoring/alerts', meaning, text: list, own: '' };
   return [...PAGES.flatMap(readPage), ...ofAlerts, runbooks, ...rules];
 }
 
@@ -99,59 +109,59 @@ function readPage(page: string): readonly Entry[] {
     const text = sections.slice(index, below < 0 ? undefined : index + 1 + below).join('');
     const meaning = (CODE_DESCRIPTIONS as Record<string, string>)[section] ?? MEANING.exec(text)?.[1] ?? title;
     const items = Array.from(own.matchAll(CODE_ITEM), ([item]) => {
-      return { topics: Array.from(item.matchAll(CODE_IN_ITEM), ([, code = '']) => code), section, meaning, text: item };
+      const topics = Array.from(item.matchAll(CODE_IN_ITEM), ([, code = '']) => code);
+      return { topics, section, meaning, text: item, own: item };
     });
-    return [{ topics: [section], section, meaning, text }, ...items];
+    return [{ topics: [section], section, meaning, text, own: isAlert(section) ? text : own }, ...items];
   });
 }
 
 /**
- * The topic of the given name, or whose heading quotes the given text, or with a word that begins with it. Of several,
- * the others follow.
- * @throws CliError with the nearest topics
+ * The topic of the given name, or whose heading quotes the given text, or the section that begins with its words. Of
+ * several sections with these words, the others follow.
+ * @throws CliError with the topics that have most of the words
  */
 function findTopics(given: string, entries: readonly Entry[]): readonly string[] {
   const topics = [...new Set(entries.flatMap((entry) => entry.topics))];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
-  const topic = topics.find((name) => simplify(name) === wanted) ?? findQuote(given, entries);
+  const words = listWords(given);
+  const isMeant = (name: string): boolean => words.length > 0 && listWords(name).join() === words.join();
+  const topic = topics.find((name) => simplify(name) === wanted) ?? findQuote(given, entries) ?? topics.find(isMeant);
   if (topic !== undefined) return [topic];
 
-  const findNear = (part: string): readonly string[] =>
-    topics.filter((name) => part !== '' && simplify(name).includes(part));
-  const word = given.toLowerCase().replaceAll(QUESTION_WORDS, ' ').trim();
-  const whole = findNear(wanted);
-  const ofWords = word.includes(' ') ? topics.filter((name) => hasWords(name, word)) : findNear(simplify(word));
-  const near = whole.length > 0 ? whole : ofWords;
-  if (near.length === 1) return near;
-  const mentioning = entries.filter(
-    ({ section, text }) => !PAGES.includes(section) && text.toLowerCase().includes(word),
-  );
-  const findBeginning = (part: string): readonly string[] => {
-    const found = findNear(part);
-    return found.length > 0 || part.length <= MIN_BEGINNING ? found : findBeginning(part.slice(0, -1));
-  };
-  const sections = word === '' ? [] : mentioning.map(({ section }) => section);
-  const found = [near, sections, findBeginning(wanted)].find(({ length }) => length > 0);
-  // The middle of a word says little. Codes and alerts come before sections.
-  const hasBeginning = (name: string): boolean => name.split(/[-/]/).some((part) => part.startsWith(word));
-  const isFirst = (name: string): boolean => name.replace(/^\w+\/-?/, '').startsWith(word);
-  const rank = (name: string): number =>
-    (hasBeginning(name) ? 0 : 4) + (isFirst(name) ? 0 : 2) + Number(name.includes('/'));
-  const nearest = [...new Set(found)].toSorted((one, other) => rank(one) - rank(other));
-  if (word !== '' && nearest[0] !== undefined && hasBeginning(nearest[0])) return nearest.filter(hasBeginning);
+  const beginnings = words.map((word) => ` ${word.slice(0, Math.max(MIN_BEGINNING, word.length - MAX_ENDING))}`);
+  /** For each word 2, or 1 if only its beginning is in the text. */
+  const compare = (text: string): readonly number[] =>
+    words.map((word, index) => (text.includes(` ${word} `) ? 2 : Number(text.includes(beginnings[index] ?? ''))));
+  const found = entries
+    .filter(({ section }) => !isAlert(section) || !section.includes('/'))
+    .map(({ topics: [name = ''], own }) => {
+      const title = listWords(name.replace(/^\w+\//, ''));
+      const titleText = ` ${title.join(' ')} ${title.join('')} `;
+      const inTitle = compare(titleText);
+      const counts = [...inTitle, ...inTitle, ...compare(`${titleText}${listWords(own).join(' ')} `)];
+      return { name, titleText, isTitled: !inTitle.includes(0), score: counts.reduce((sum, count) => sum + count, 0) };
+    })
+    .filter(({ score }) => score > 0)
+    .toSorted((one, other) => other.score - one.score);
+  // A code is printed only by its name.
+  const titled = found.filter(({ name, isTitled }) => isTitled && name.includes('/'));
+  // A word in the middle of a title can be about something else, such as that of "No webhook".
+  const first = titled.find(({ titleText }) => titleText.startsWith(beginnings[0] ?? ''));
+  const isClear = words.length > 1 && titled.length === 1;
+  const printed = first ?? (isClear ? titled[0] : undefined);
+  if (printed !== undefined) return [...new Set([printed, ...titled].map(({ name }) => name))];
+  const nearest = [...new Set(found.map(({ name }) => name))].slice(0, MAX_NEAREST);
   const advice = advise(
-    nearest.length === 0 ? 'list all topics' : `the nearest: ${joinFirst(nearest, MAX_NEAREST)}; read the first`,
+    nearest.length === 0 ? 'list all topics' : `the nearest: ${joinWithAnd(nearest)}; read the first`,
     shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,
   );
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, { advice });
 }
 
-/** Whether the topic contains the beginnings of all words, so that `blocked` finds `blocking`. */
-function hasWords(topic: string, words: string): boolean {
-  const beginnings = words
-    .split(/\s+/)
-    .map((word) => simplify(word.slice(0, Math.max(MIN_BEGINNING, word.length - 3))));
-  return beginnings.every((beginning) => beginning !== '' && simplify(topic).includes(beginning));
+function listWords(text: string): readonly string[] {
+  const words = text.replaceAll('```console', '').match(WORD) ?? [];
+  return words.map((word) => word.toLowerCase()).filter((word) => !COMMON_WORDS.has(word));
 }
 
 /**
