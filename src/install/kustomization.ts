@@ -7,10 +7,19 @@ interface Kustomization {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
   readonly labels?: readonly { readonly pairs: Readonly<Record<string, string>> }[];
-  readonly patches?: readonly {
-    readonly target: { readonly kind: string; readonly name: string };
-    readonly path: string;
-  }[];
+  readonly patches?: readonly { readonly target?: Target; readonly path: string }[];
+}
+
+interface Target {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** A strategic merge patch. Those in manifests/ delete the object, or only need that it exists. */
+interface ObjectPatch {
+  readonly kind: string;
+  readonly metadata: Pick<Target, 'name'>;
+  readonly $patch?: 'delete';
 }
 
 interface Operation {
@@ -41,15 +50,16 @@ function applyDirectory(manifests: Manifest[], directory: string): void {
   for (const component of components) applyDirectory(manifests, resolve(component));
   for (const { pairs } of labels) for (const manifest of manifests) setMetadata(manifest, 'labels', pairs);
   for (const { target, path: file } of patches) {
+    const patch = parse(readFile(file)) as readonly Operation[] | ObjectPatch;
+    const { kind, metadata } = patch as ObjectPatch;
+    const wanted = target ?? { kind, ...metadata };
     const index = manifests.findIndex((candidate) => {
-      return candidate.get('kind') === target.kind && candidate.getIn(['metadata', 'name']) === target.name;
+      return candidate.get('kind') === wanted.kind && candidate.getIn(['metadata', 'name']) === wanted.name;
     });
     const manifest = manifests[index];
-    if (manifest === undefined) throw new Error(`${directory}: there is no ${target.kind} ${target.name}`);
-    const patch = parse(readFile(file)) as readonly Operation[] | { readonly $patch: 'delete' };
-    // The only strategic merge patch that manifests/ uses.
-    if ('$patch' in patch) manifests.splice(index, 1);
-    else for (const operation of patch) applyOperation(manifest, operation);
+    if (manifest === undefined) throw new Error(`${directory}: there is no ${wanted.kind} ${wanted.name}`);
+    if (!('kind' in patch)) for (const operation of patch) applyOperation(manifest, operation);
+    else if (patch.$patch === 'delete') manifests.splice(index, 1);
   }
 }
 

@@ -48,6 +48,8 @@ test.each(['openshift-4.16', 'openshift-4.15', 'openshift-4.14'])(
     const build = (overlay: string) => buildManifests([`overlays/${overlay}`, `components/${component}`]);
     expect(() => build('fail-open-with-floor')).toThrow('testing value /webhooks/0/failurePolicy failed');
     expect(build('service-ca')).not.toEqual([]);
+    const buildReversed = () => buildManifests(['base', `components/${component}`, 'components/fail-open-with-floor']);
+    expect(buildReversed).toThrow('there is no ValidatingAdmissionPolicy settings.machineconfig-guard.io');
   },
 );
 
