@@ -27,6 +27,8 @@ const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
 const PLUGIN_FILE = /^(?<client>kubectl|oc)-mcguard$/;
 /** kubectl accepts `-o=json`, and commander only `-o json` and `-ojson`. */
 const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
+/** For `install` commander suggests `uninstall`, and for `repair` `render`. */
+const MISLEADING_SUGGESTION = /(?<=^unknown command '(\w{3}).*)\n\(Did you mean (?!\1).*/;
 
 /** Such as `kubectl mcguard`, from the file that was started. */
 export function getProgramName(file: string): string {
@@ -181,7 +183,8 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
       writeErr: (text) => io.stderr(removeUnsafe(replaceName(text))),
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
-        const text = message.replace(/^error: (?:command-argument (?=value))?/, '');
+        const error = message.replace(/^error: (?:command-argument (?=value))?/, '');
+        const text = error.replace(MISLEADING_SUGGESTION, '; list the commands with --help');
         const width = getErrorWidth() ?? Number.POSITIVE_INFINITY;
         write(`${wrapText(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}`, width).join('\n')}\n`);
       },

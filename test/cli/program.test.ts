@@ -95,6 +95,8 @@ test('help prints the help of the program or a command, and fails for an unknown
   const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
   expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
   expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
+  for (const name of ['install', 'repair'])
+    expect(await runProgram([name])).toEqual(usageError(`unknown command '${name}'; list the commands with --help\n`));
   expect(await runProgram(['help', 'check', 'manifest'])).toEqual(
     usageError('check has no command "manifest"; it has'),
   );
