@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { explainError, explainErrors, FileError, formatPath } from './file-error.ts';
 
+const MEBIBYTE = 1024 ** 2;
 /** Without O_NONBLOCK, the open of a named pipe waits for its writer. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
 
@@ -46,7 +47,8 @@ function createKindError(file: string, stats: Stats): FileError {
 }
 
 function createSizeError(source: string, maxBytes: number): FileError {
-  return new FileError(`${source} has more than ${maxBytes} bytes`);
+  const limit = maxBytes < MEBIBYTE ? `${maxBytes} bytes` : `${maxBytes / MEBIBYTE} MiB`;
+  return new FileError(`${source} has more than ${limit}`);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { joinFirst } from '../common/printable-text.ts';
+import { countNoun, joinFirst } from '../common/printable-text.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile } from '../files/read-file.ts';
@@ -45,8 +45,8 @@ const DEFAULT_API_VERSION = 'machineconfiguration.openshift.io/v1';
 /** Of `oc get`, and of the API. */
 const LIST_KIND = /^(?:MachineConfig)?List$/;
 const KIND = /^[A-Z][A-Za-z]{0,62}$/;
-/** Files that can contain a config: JSON and YAML, and the copy of the machine-config-daemon. */
-const CONFIG_FILE = /(?:\.json|\.ya?ml|\/currentconfig)$/;
+/** Files that can contain a config: JSON and YAML, the copy of the machine-config-daemon, and what `oc get` wrote. */
+const CONFIG_FILE = /(?:\.json|\.ya?ml|\/currentconfig|\/rendered-[^/]*)$/;
 /** A file that contains a config, by its name, as on nodes, on the bootstrap host and in a must-gather. */
 const LIKELY_CONFIG_FILE = /\/(?:rendered-[^/]*|mcs-machine-config-content\.json|currentconfig)$/;
 /** The names in a text spare the parser most files of a must-gather. */
@@ -137,10 +137,10 @@ export async function readRenderedConfigs(
   const found = new Set(configs.map(({ name }) => name));
   // Other files, such as lists of Events, only mention configs.
   const unusable = problems.filter(({ wanted }) => wanted === undefined || wanted.some((name) => !found.has(name)));
-  return {
-    configs: configs.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    problems: unusable.slice(0, MAX_PROBLEMS).map(({ message }) => message),
-  };
+  const messages = unusable.slice(0, MAX_PROBLEMS).map(({ message }) => message);
+  const more = unusable.length - messages.length;
+  if (more > 0) messages.push(`${countNoun(more, 'more file')} cannot be used`);
+  return { configs: configs.toSorted((a, b) => (a.name < b.name ? -1 : 1)), problems: messages };
 }
 
 /**

@@ -97,7 +97,7 @@ test.each([
   ['a directory', () => home, 'it is a directory'],
   ['a named pipe without a writer', createPipe, 'it is not a regular file'],
   ['a device that never ends', () => '/dev/zero', 'it is not a regular file'],
-  ['too many bytes', () => writeText(' '.repeat(16 * 1024 * 1024 + 1)), 'has more than 16777216 bytes'],
+  ['too many bytes', () => writeText(' '.repeat(16 * 1024 * 1024 + 1)), 'has more than 16 MiB'],
   ['too many values', () => writeText(MANY_VALUES.join('\n')), 'have more than 500000 values'],
 ])('rejects %s as a kubeconfig, and names the file', async (_what, create, problem) => {
   const kubeconfig = create();

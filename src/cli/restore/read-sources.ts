@@ -41,8 +41,6 @@ export interface SourceOptions {
   /** Undefined means every config that is needed. */
   readonly name: ConfigName | undefined;
   readonly isConfirmed: boolean;
-  /** Called for each file of a directory that cannot be read. */
-  readonly onSkip: (problem: string) => void;
   readonly signal: AbortSignal;
 }
 
@@ -50,6 +48,8 @@ export interface SourceConfigs {
   readonly configs: readonly RenderedConfig[];
   /** Whether the source can have a copy of every missing config: a directory, or a file with several objects. */
   readonly isCollection: boolean;
+  /** Why files of a directory were skipped that can contain a config. */
+  readonly problems: readonly string[];
 }
 
 /**
@@ -58,13 +58,15 @@ export interface SourceConfigs {
  */
 export async function readSources(from: readonly string[], options: SourceOptions): Promise<SourceConfigs> {
   const configs: RenderedConfig[] = [];
+  const problems: string[] = [];
   let isCollection = false;
   for (const source of from) {
     const found = await readSource(source, options);
     for (const config of found.configs) addCopy(configs, config);
+    problems.push(...found.problems);
     isCollection ||= found.isCollection;
   }
-  return { configs, isCollection };
+  return { configs, isCollection, problems };
 }
 
 async function readSource(source: string, options: SourceOptions): Promise<SourceConfigs> {
@@ -72,7 +74,7 @@ async function readSource(source: string, options: SourceOptions): Promise<Sourc
   const names = name === undefined ? listReferencedNames(snapshot) : [name];
   if (isOnNode(source)) {
     const configs = await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options);
-    return { configs, isCollection: false };
+    return { configs, isCollection: false, problems: [] };
   }
   const stats = await stat(source).catch(() => undefined);
   if (stats === undefined && snapshot.nodes.some(({ referrer }) => referrer.name === source)) {
@@ -82,8 +84,7 @@ async function readSource(source: string, options: SourceOptions): Promise<Sourc
   if (stats?.isDirectory() === true) {
     const { configs, problems } = await readRenderedConfigs(source, (config) => names.includes(config), signal);
     if (configs.length === 0) assertUnnamed(source, options, problems);
-    problems.forEach(options.onSkip);
-    return { configs, isCollection: true };
+    return { configs, isCollection: true, problems };
   }
   if (/\.(?:tar|t?gz)$/.test(source))
     throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
@@ -93,10 +94,10 @@ async function readSource(source: string, options: SourceOptions): Promise<Sourc
     ? await readStream(process.stdin, origin.label, MAX_CONFIG_BYTES, signal)
     : await readRegularFile(source, MAX_CONFIG_BYTES, signal);
   const found = parseRenderedConfigs(text.toString(), origin);
-  if (found.length === 1) return { configs: found, isCollection: false };
+  if (found.length === 1) return { configs: found, isCollection: false, problems: [] };
   const configs = found.filter((config) => names.includes(config.name));
   if (configs.length === 0) assertUnnamed(source, options, []);
-  return { configs, isCollection: true };
+  return { configs, isCollection: true, problems: [] };
 }
 
 /** @throws FileError or CliError if a config is wanted that the source lacks */
@@ -127,7 +128,7 @@ const MAX_NAMES = 5;
  */
 export async function readConfigsFromNode(
   nodeName: string,
-  { api, snapshot, name, isConfirmed, signal }: Omit<SourceOptions, 'onSkip'>,
+  { api, snapshot, name, isConfirmed, signal }: SourceOptions,
 ): Promise<readonly RenderedConfig[]> {
   const node = snapshot.nodes.find(({ referrer }) => referrer.name === nodeName);
   if (node === undefined) {

@@ -145,8 +145,14 @@ function summarizeStrong(name: ConfigName, { nodes, pools }: RestoreState) {
 }
 
 /** What is reported about a missing config that a directory or a List lacks. */
-export function rejectWithoutCopy(name: ConfigName, source: string, state: RestoreState): PlanReport {
-  const reason = 'the config is missing, and no readable file of the source contains it';
+export function rejectWithoutCopy(
+  name: ConfigName,
+  source: string,
+  skipped: readonly string[],
+  state: RestoreState,
+): PlanReport {
+  const unread = skipped.length === 0 ? '' : `; skipped: ${skipped.join('; ')}`;
+  const reason = `the config is missing, and no readable file of the source contains it${unread}`;
   const advice = advise('choose another source; see which node has a copy', shell`machineconfig-guard check`);
   return {
     name,

@@ -43,6 +43,8 @@ export interface RestoreOptions extends StepOptions, WantedRestore {
   readonly withoutCopy?: readonly ConfigName[];
   /** The arguments of `--from`, for messages. */
   readonly source?: string;
+  /** Why files of it were skipped. */
+  readonly skipped?: readonly string[];
 }
 
 /** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
@@ -111,9 +113,9 @@ class RestoreRun extends StepRun {
       const advice = advise('to give up the restore, unpause it', toUnpauseCommand(pool));
       this.progress(`pool ${pool} stays paused for this restore`, advice);
     }
-    const { withoutCopy = [], source = '' } = this.options;
+    const { withoutCopy = [], source = '', skipped = [] } = this.options;
     const lacking = withoutCopy.map((name): ConfigReport => {
-      return { ...rejectWithoutCopy(name, source, state), outcome: 'rejected', steps: [] };
+      return { ...rejectWithoutCopy(name, source, skipped, state), outcome: 'rejected', steps: [] };
     });
     const configs = [...plans.map((plan) => this.#buildConfigReport(plan)), ...lacking];
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');

@@ -121,13 +121,13 @@ async function runRestore(
   const { from, confirm: isConfirmed = false } = flags;
   const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
   const name = givenName && resolveName(givenName, snapshot);
-  const onSkip = (problem: string): void => output.printProgress(`skipped: ${problem}`, 0);
   // A node can lack the config that it no longer needs.
   const isStarted = name !== undefined && snapshot.configs.has(name) && from?.every(isOnNode) === true;
-  const { configs, isCollection } =
+  const { configs, isCollection, problems } =
     from === undefined || isStarted
-      ? { configs: [findStarted(name, snapshot)], isCollection: false }
-      : await readSources(from, { api, snapshot, name, isConfirmed, onSkip, signal });
+      ? { configs: [findStarted(name, snapshot)], isCollection: false, problems: [] }
+      : await readSources(from, { api, snapshot, name, isConfirmed, signal });
+  for (const problem of problems) output.printProgress(`skipped: ${problem}`, 0);
   const hasCopy = (missing: ConfigName): boolean => configs.some((config) => config.name === missing);
   const isWhole = isCollection && name === undefined;
   const { timeout: timeoutMs } = flags;
@@ -136,6 +136,7 @@ async function runRestore(
     configs,
     source: from?.join(', ') ?? '',
     withoutCopy: isWhole ? listMissingNames(snapshot).filter((missing) => !hasCopy(missing)) : [],
+    skipped: problems,
     name,
     isConfirmed,
     timeoutMs,
