@@ -1,6 +1,6 @@
 import type { InspectedBuild, InspectedNode, InspectedOsConfig, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
 import { parseDaemonReason } from '../diagnosis/daemon-reason.ts';
-import { type ApiObject, findLastWrite, findWriteTime, type ManagedWrite, parseTime } from '../kube/api-object.ts';
+import { type ApiObject, findLastWrite, type ManagedWrite, parseTime } from '../kube/api-object.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from '../api/annotations.ts';
 import { findLatest } from '../diagnosis/times.ts';
@@ -105,7 +105,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     resourceVersion: String(resourceVersion),
     createdAt: parseTime(creationTimestamp),
     paused: paused === true,
-    pausedSince: paused === true ? findWriteTime(pool, ['f:spec', 'f:paused']) : undefined,
+    pause: paused === true ? findLastWrite(pool, ['f:spec', 'f:paused']) : undefined,
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
     pausedForMachines: Number(annotations?.[PAUSED_FOR_MACHINES]) || undefined,
     machineCount: Number(status['machineCount']) || 0,

@@ -357,8 +357,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: (_cause, names) =>
       `the status.configuration.name of ${names} is empty: ` +
       'the machine-config-server answers new machines with HTTP 500',
-    repairs: ({ referrer, isPausedByPerson, replacement }) => [
-      ...(isPausedByPerson ? [unpause(referrer.name)] : []),
+    repairs: ({ referrer, needsUnpause, replacement }) => [
+      ...(needsUnpause ? [unpause(referrer.name)] : []),
       ...setStatus(referrer.name, replacement),
     ],
   },
@@ -367,15 +367,15 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: (field) => `${field} empty`,
     sentence: (_cause, names) =>
       `the status.configuration.name of ${names} is still empty after ${FIRST_ROLLOUT_MINUTES} minutes`,
-    repairs: ({ referrer, isPausedByPerson }) => [
-      isPausedByPerson ? unpause(referrer.name) : readOperatorLog('machine-config-controller'),
+    repairs: ({ referrer, needsUnpause }) => [
+      needsUnpause ? unpause(referrer.name) : readOperatorLog('machine-config-controller'),
     ],
   },
 
   PoolPaused: {
     summary: 'behind',
-    sentence: (_cause, names, isPlural) =>
-      `${names} ${be(isPlural)} paused by a person, and ${be(isPlural)} not updated`,
+    sentence: ({ by, since }, names, isPlural) =>
+      `${names} ${be(isPlural)} paused${formatDetails(since, by && `by ${by}`)}, and ${be(isPlural)} not updated`,
     repairs: ({ referrer }) => [unpause(referrer.name)],
   },
 

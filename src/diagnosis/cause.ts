@@ -221,17 +221,20 @@ export interface StatusEmpty extends PoolFields {
   readonly code: 'StatusEmpty';
   /** The config to set as the status. Undefined if `restore` sets it. */
   readonly replacement: ConfigName | undefined;
-  readonly isPausedByPerson: boolean;
+  readonly needsUnpause: boolean;
 }
 
 export interface RolloutUnfinished extends PoolFields {
   readonly code: 'RolloutUnfinished';
-  readonly isPausedByPerson: boolean;
+  readonly needsUnpause: boolean;
 }
 
-/** A person has paused the pool of the control plane, and no release is installed until it is unpaused. */
+/** The pool of the control plane is paused, but not by `restore`: no release is installed until it is unpaused. */
 export interface PoolPaused extends PoolFields {
   readonly code: 'PoolPaused';
+  /** The field manager that wrote `spec.paused`, such as `kubectl-patch`. */
+  readonly by: string | undefined;
+  readonly since: Date | undefined;
 }
 
 /** Nothing in the pool has changed for an hour, and no other cause explains it. */

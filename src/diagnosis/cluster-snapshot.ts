@@ -63,8 +63,9 @@ export interface InspectedPool {
   readonly resourceVersion: string;
   readonly createdAt: Date | undefined;
   readonly paused: boolean;
-  readonly pausedSince: Date | undefined;
-  /** The config for which `restore` paused the pool. Absent if a person paused it. */
+  /** The last write of `spec.paused`, while it is true. */
+  readonly pause: ManagedWrite | undefined;
+  /** The config for which `restore` paused the pool. Absent if another client paused it. */
   readonly pausedFor?: string;
   /** How many control plane machines that restore waits for, if a person has said it. */
   readonly pausedForMachines?: number | undefined;

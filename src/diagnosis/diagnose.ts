@@ -202,7 +202,7 @@ function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): Ch
 }
 
 function describePool(pool: InspectedPool, { isRollingOut }: Cluster, ok: boolean): CheckedPool {
-  const { referrer, specConfig = null, statusConfig = null, paused, pausedSince, pausedFor = null } = pool;
+  const { referrer, specConfig = null, statusConfig = null, paused, pause, pausedFor = null } = pool;
   const { machineCount, updatedMachineCount, degradedMachineCount } = pool;
   return {
     name: referrer.name,
@@ -211,7 +211,7 @@ function describePool(pool: InspectedPool, { isRollingOut }: Cluster, ok: boolea
     statusConfig,
     updating: isRollingOut(pool),
     paused,
-    pausedSince: pausedSince?.toISOString() ?? null,
+    pausedSince: pause?.at.toISOString() ?? null,
     pausedFor,
     terminating: referrer.isTerminating === true,
     machineCount,

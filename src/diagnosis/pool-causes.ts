@@ -56,11 +56,11 @@ function isAboutNextConfig(cause: Cause): boolean {
 }
 
 /** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
-function findPause({ referrer, paused, pausedFor, specConfig, statusConfig }: InspectedPool): readonly Cause[] {
+function findPause({ referrer, paused, pause, pausedFor, specConfig, statusConfig }: InspectedPool): readonly Cause[] {
   const isBehind = statusConfig !== undefined && specConfig !== statusConfig;
   if (!paused || pausedFor !== undefined || !isBehind || referrer.name !== CONTROL_PLANE_POOL) return [];
   const waiting = cannotWait('No release is installed until it is unpaused');
-  return [{ code: 'PoolPaused', referrer, waiting }];
+  return [{ code: 'PoolPaused', referrer, by: pause && quote(pause.manager), since: pause?.at, waiting }];
 }
 
 function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
@@ -68,8 +68,8 @@ function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[
   const hasMissing = cluster.causesOfNodes(pool).some((cause) => cause.code === 'ConfigMissing');
   const code = judgeEmptyStatus(referrer, hasMissing, cluster.now);
   if (code === undefined) return [];
-  const isPausedByPerson = paused && pausedFor === undefined;
-  const cause = { referrer, field: 'status', isPausedByPerson, waiting: judgeFirstRollout(pool, cluster) };
+  const needsUnpause = paused && pausedFor === undefined;
+  const cause = { referrer, field: 'status', needsUnpause, waiting: judgeFirstRollout(pool, cluster) };
   return code === 'StatusEmpty'
     ? [{ ...cause, code, replacement: findStatusOfPool(pool, cluster) }]
     : [{ ...cause, code }];

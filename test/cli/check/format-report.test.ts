@@ -67,8 +67,8 @@ const CASES = parse(readFileSync(new URL('reports.yaml', import.meta.url), 'utf8
 
 test.each(Object.entries(CASES))('formats %s', (_what, { nodes, pools, facts, texts, names }) => {
   const inspectedPools = Object.entries(pools).map(([name, { pausedSince, ...options }]) => {
-    const since = pausedSince === undefined ? undefined : new Date(pausedSince);
-    return { ...inspectedPool(name, options), pausedSince: since };
+    const pause = pausedSince === undefined ? undefined : { manager: 'kubectl-patch', at: new Date(pausedSince) };
+    return { ...inspectedPool(name, options), pause };
   });
   const inspectedNodes = Object.entries(nodes).map(([name, options]) => inspectedNode(name, options));
   const result = checkWithCauses(inspectedNodes, inspectedPools, facts);
@@ -108,9 +108,9 @@ test('formats the progress of a wait as one line, with the counts, the first pro
   const nodes = [healthyNode('n'), ...['a', 'b'].map((name) => inspectedNode(name, {}))];
   const request = { name: 'csr-x', node: 'c', signer: 'kubernetes.io/kubelet-serving', createdAt: null };
   expect(formatProgress(checkWithCauses(nodes, [POOL], { requests: { requests: [request] } }))).toBe(
-    'problems with 2 of 3 nodes: node a has not reported a configuration yet, ' +
-      'node b has not reported a configuration yet and certificate request csr-x: pending',
+    'problems with 2 of 3 nodes: node a has not reported a configuration yet; ' +
+      'node b has not reported a configuration yet; certificate request csr-x is pending',
   );
   const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
-  expect(formatProgress(checkWithCauses(many, [POOL]))).toMatch(/^problems with 1000 of .* and 995 more$/);
+  expect(formatProgress(checkWithCauses(many, [POOL]))).toMatch(/^problems with 1000 of .* \w+; 995 more$/);
 });
