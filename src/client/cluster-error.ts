@@ -29,7 +29,14 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
 ];
 
-export function toCliError(error: unknown, { address, userAgent }: KubeApi): unknown {
+/** What the manifests contain for a command: the role of its name, or that of all readers. */
+export type CommandRole = 'reader' | 'restore' | 'verify';
+
+/**
+ * Explains an error of the API server. Returns every other error unchanged.
+ * @param role the role that an administrator can bind if the user lacks a right. Undefined if there is none
+ */
+export function toCliError(error: unknown, { address }: Pick<KubeApi, 'address'>, role?: CommandRole): unknown {
   const server = `the API server at ${address}`;
   const explain = (message: string, advice?: Advice | readonly Advice[]) =>
     new CliError(message, EXIT_CODE.clusterAccess, { cause: error, advice });
@@ -56,7 +63,7 @@ export function toCliError(error: unknown, { address, userAgent }: KubeApi): unk
       // The reason names the user, and a subresource or another right that the request needs.
       const denial = reason.replace(/^.*? is forbidden: /, '');
       const isImpersonation = denial.includes(' cannot impersonate ');
-      const advice = isImpersonation ? [] : adviseRoles(userAgent, access, denial);
+      const advice = isImpersonation ? [] : adviseRoles(role, access, denial);
       return explain(`${server} denies you "${verb}" on ${target}: ${denial}`, advice);
     }
     case 404:
@@ -65,37 +72,30 @@ export function toCliError(error: unknown, { address, userAgent }: KubeApi): unk
   return explain(`${server} answered ${cause.status} to ${verb} ${target}: ${reason}`);
 }
 
-/** The roles that the manifests contain for the command, which the user agent names. */
-function adviseRoles(userAgent: string, { verb, resource }: ClusterAccessError['access'], denial: string) {
+function adviseRoles(
+  command: CommandRole | undefined,
+  { verb, resource }: ClusterAccessError['access'],
+  denial: string,
+): readonly Advice[] {
+  if (command === undefined) return [];
   const user = verbatim(/^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER');
-  const bind = (role: string) => shell`oc create clusterrolebinding ${role} --clusterrole=${role} --user=${user}`;
+  const role = `machineconfig-guard-${command}`;
+  const bind = (name: string) => shell`oc create clusterrolebinding ${name} --clusterrole=${name} --user=${user}`;
   const ofReader = advise(
     'an administrator can bind the role of the readers, which the manifests of the guard contain',
     bind('machineconfig-guard-reader'),
   );
-  switch (userAgent.replace(/^.*\//, '')) {
-    case 'check':
-    case 'status':
-    case 'who-uses':
-      return [ofReader];
-    case 'verify': {
-      const ofVerify = [adviseProfile('verify-role'), advise('bind it', bind('machineconfig-guard-verify'))];
-      return verb === 'delete' ? ofVerify : [ofReader, ...ofVerify];
-    }
-    case 'restore': {
-      const role = 'machineconfig-guard-restore-from-node';
-      // It allows commands as root on every node, so it is bound only in this namespace.
-      const ofNode = shell`oc create rolebinding ${role} --clusterrole=${role} --user=${user}
-        -n openshift-machine-config-operator`;
-      const binding = resource === 'pods' ? ofNode : bind('machineconfig-guard-restore');
-      return [adviseProfile('restore-role'), advise('bind it', binding)];
-    }
-  }
-  return [];
-}
-
-function adviseProfile(profile: string): Advice {
-  return advise('an administrator can apply the role that has the right', toApplyCommand(profile));
+  if (command === 'reader') return [ofReader];
+  const ofNode = `${role}-from-node`;
+  // It allows commands as root on every node, so it is bound only in this namespace.
+  const binding =
+    resource === 'pods'
+      ? shell`oc create rolebinding ${ofNode} --clusterrole=${ofNode} --user=${user}
+        -n openshift-machine-config-operator`
+      : bind(role);
+  const apply = advise('an administrator can apply the role that has the right', toApplyCommand(`${command}-role`));
+  const needsReader = command === 'verify' && verb !== 'delete';
+  return [...(needsReader ? [ofReader] : []), apply, advise('bind it', binding)];
 }
 
 function explainConnectionError(error: unknown): string {

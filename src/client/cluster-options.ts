@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { KubeApi } from '../kube/api.ts';
 import { READ_TIMEOUT_MS } from './cluster-access.ts';
-import { toCliError } from './cluster-error.ts';
+import { type CommandRole, toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import type { RepeatedFlags } from './output/advice.ts';
 import { parseDurationOption, parseText } from './option-parsers.ts';
@@ -56,12 +56,18 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
   return new KubeApi(loadConnection(flags), userAgent, flags.requestTimeout || undefined);
 }
 
-export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, work: (api: KubeApi) => Promise<T>) {
-  const api = await createKubeApi({ ...flags, requestTimeout: flags.requestTimeout || READ_TIMEOUT_MS }, userAgent);
+/** @param command its name is in the audit log, and its role in the advice of an error */
+export async function withKubeApi<T>(
+  flags: ClusterFlags,
+  command: { readonly name: string; readonly role?: CommandRole },
+  work: (api: KubeApi) => Promise<T>,
+): Promise<T> {
+  const requestTimeout = flags.requestTimeout || READ_TIMEOUT_MS;
+  const api = await createKubeApi({ ...flags, requestTimeout }, `machineconfig-guard/${command.name}`);
   try {
     return await work(api);
   } catch (error) {
-    throw toCliError(error, api);
+    throw toCliError(error, api, command.role);
   } finally {
     api.close();
   }

@@ -52,7 +52,7 @@ const OBJECT_TIMEOUT_MS = 5_000;
 /** Keeps its connections. The client library would open one for each request, and cannot stream a list. */
 export class KubeApi {
   readonly connection: Connection;
-  readonly userAgent: string;
+  readonly #userAgent: string;
   readonly #requestTimeoutMs: number | undefined;
   readonly #transport = new Transport();
   /** The last `Date` of the API server, and when it arrived by the monotonic clock. */
@@ -61,7 +61,7 @@ export class KubeApi {
   /** @param requestTimeoutMs limits each request that is not a watch, until the end of its response */
   constructor(connection: Connection, userAgent = 'machineconfig-guard', requestTimeoutMs?: number) {
     this.connection = connection;
-    this.userAgent = userAgent;
+    this.#userAgent = userAgent;
     this.#requestTimeoutMs = requestTimeoutMs;
   }
 
@@ -148,7 +148,7 @@ export class KubeApi {
       headers: {
         ...headers,
         accept: request.accept ?? 'application/json',
-        'user-agent': this.userAgent,
+        'user-agent': this.#userAgent,
         ...(payload === undefined
           ? {}
           : { 'content-type': request.contentType ?? 'application/json', 'content-length': payload.length }),

@@ -4,6 +4,7 @@ import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, orUndefined } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
+import { LEASE_DURATION_MS, LEASE_RETRY_MS, LEASE_TIMEOUT_MS } from './lease-times.ts';
 
 export interface LeaseOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -14,13 +15,6 @@ export interface LeaseOptions {
   readonly onFailure: () => void;
 }
 
-/**
- * OpenShift's values. The holder keeps the Lease through a minute without the API server (openshift/enhancements,
- * CONVENTIONS.md): after a renewal it tries again every 26 s, or every 46 s while requests hang.
- */
-const DURATION_MS = 137_000;
-const RETRY_MS = 26_000;
-const TIMEOUT_MS = 10_000;
 /** The pod has 30 s to stop, and most of them are for open requests. */
 export const RELEASE_TIMEOUT_MS = 3_000;
 
@@ -65,7 +59,7 @@ export class Lease {
         this.#options.onFailure();
       }
       // Without a backoff, as in client-go: a longer pause would lose the Lease.
-      await sleep(RETRY_MS, signal);
+      await sleep(LEASE_RETRY_MS, signal);
     }
     // Otherwise the next leader would wait until the Lease expires.
     const release = async (limited: AbortSignal) => await this.#write(await this.#get(limited), '', limited);
@@ -80,7 +74,7 @@ export class Lease {
     const version = lease?.metadata.resourceVersion;
     if (this.#lastSeen === undefined || this.#lastSeen.version !== version) this.#lastSeen = { version, at: startedAt };
     const holder = lease?.spec?.holderIdentity ?? '';
-    const isExpired = startedAt - this.#lastSeen.at > DURATION_MS;
+    const isExpired = startedAt - this.#lastSeen.at > LEASE_DURATION_MS;
     if (holder !== '' && holder !== identity && !isExpired) {
       this.#validUntil = Number.NEGATIVE_INFINITY;
       return;
@@ -88,13 +82,13 @@ export class Lease {
     const wasHeld = this.isHeld;
     await this.#write(lease, identity, signal);
     // Counted from before the write, so it ends before another replica can acquire the Lease.
-    this.#validUntil = startedAt + DURATION_MS;
+    this.#validUntil = startedAt + LEASE_DURATION_MS;
     this.#problem.clear();
     if (!wasHeld) log.info({ identity }, 'this replica is the leader and writes the status');
   }
 
   async #get(signal: AbortSignal): Promise<LeaseObject | undefined> {
-    const lease = this.#options.api.json({ path: this.#path, timeoutMs: TIMEOUT_MS, signal });
+    const lease = this.#options.api.json({ path: this.#path, timeoutMs: LEASE_TIMEOUT_MS, signal });
     return (await orUndefined(lease)) as LeaseObject | undefined;
   }
 
@@ -109,7 +103,7 @@ export class Lease {
       metadata: { name, namespace, resourceVersion: lease?.metadata.resourceVersion },
       spec: {
         holderIdentity,
-        leaseDurationSeconds: Math.ceil(DURATION_MS / 1000),
+        leaseDurationSeconds: Math.ceil(LEASE_DURATION_MS / 1000),
         renewTime: now,
         ...(isTransition ? { acquireTime: now } : {}),
       },
@@ -118,6 +112,6 @@ export class Lease {
       lease === undefined
         ? ({ method: 'POST', path: leasesPath(namespace) } as const)
         : ({ method: 'PATCH', path: this.#path, contentType: MERGE_PATCH } as const);
-    await api.json({ ...request, body, timeoutMs: TIMEOUT_MS, signal });
+    await api.json({ ...request, body, timeoutMs: LEASE_TIMEOUT_MS, signal });
   }
 }

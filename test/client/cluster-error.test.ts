@@ -1,23 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { toCliError } from '../../src/client/cluster-error.ts';
+import { type CommandRole, toCliError } from '../../src/client/cluster-error.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
-import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 
 type Verb = ConstructorParameters<typeof ClusterAccessError>[0];
 
-const API = { address: 'api:6443', userAgent: 'machineconfig-guard' } as KubeApi;
+const API = { address: 'api:6443' };
 const SERVER = 'the API server at api:6443';
 const { answers, rights, connections } = parse(
   readFileSync(new URL('cluster-errors.yaml', import.meta.url), 'utf8'),
 ) as {
   readonly answers: readonly [Verb, path: string, status: number, reason: string, message: string][];
-  readonly rights: readonly [command: string, Verb, resource: string, user: string, advice: string[]][];
+  readonly rights: readonly [role: CommandRole | null, Verb, resource: string, user: string, advice: string[]][];
   readonly connections: Readonly<Record<string, string>>;
 };
 
@@ -27,12 +26,11 @@ test.each(answers)('explains a %s of %s that was answered with %i', (verb, path,
   expect(error.describe(new CommandFormatter('machineconfig-guard', {}))).toBe(message);
 });
 
-test.each(rights)('for %s, says how to get the right to %s %s', (command, verb, resource, user, advice) => {
+test.each(rights)('with the role %s, says how to get the right to %s %s', (role, verb, resource, user, advice) => {
   const denial = `${resource} is forbidden: ${user === '' ? '' : `User "${user}" `}cannot do it`;
   const cause = new ApiError(403, '', denial);
   const error = new ClusterAccessError(verb, `/api/v1/${resource}`, cause);
-  const api = { address: 'api:6443', userAgent: `machineconfig-guard/${command}` } as KubeApi;
-  const { message, ...explained } = toCliError(error, api) as CliError;
+  const { message, ...explained } = toCliError(error, API, role ?? undefined) as CliError;
   expect(message).toMatch(/^the API server at api:6443 denies you .* on .*: .*cannot do it$/);
   const commands = new CommandFormatter('machineconfig-guard', {});
   expect(explained.advice.map(({ command: line }) => line && commands.toLine(line))).toEqual(advice);
@@ -40,8 +38,7 @@ test.each(rights)('for %s, says how to get the right to %s %s', (command, verb, 
 
 test('advises no role if the user may not impersonate', () => {
   const cause = new ApiError(403, '', 'users "b" is forbidden: User "a" cannot impersonate resource "users"');
-  const api = { address: 'api:6443', userAgent: 'machineconfig-guard/check' } as KubeApi;
-  expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), api)).toMatchObject({ advice: [] });
+  expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API, 'reader')).toMatchObject({ advice: [] });
 });
 
 test.each(Object.entries(connections))('explains a connection that fails with %s', (code, reason) => {

@@ -41,7 +41,7 @@ Examples:
     .action(async (directory: string, flags: BootstrapFlags) => {
       const output = new Output(command, flags);
       const host = await withStopSignal((signal) => readBootstrapDirectory(directory, signal), 'interrupted');
-      const { report, isInstalling } = await withKubeApi(flags, 'machineconfig-guard/check', (api) =>
+      const { report, isInstalling } = await withKubeApi(flags, { name: 'check', role: 'reader' }, (api) =>
         checkBootstrap(api, host),
       );
       const table = formatBootstrapReport(output.format, report, isInstalling);

@@ -70,7 +70,9 @@ export function formatProblemNames({ problems }: CheckReport): string {
 
 /** One line about an intermediate result of `--wait`. */
 export function formatProgress({ report }: ClusterCheck): string {
-  const requests = report.pendingCertificateRequests.requests.map(({ name }) => `certificate request ${name} is pending`);
+  const requests = report.pendingCertificateRequests.requests.map(
+    ({ name }) => `certificate request ${name} is pending`,
+  );
   const messages = [...report.problems.map(({ message }) => message), ...requests];
   const more = messages.length - MAX_PROGRESS_MESSAGES;
   const clauses = [...messages.slice(0, MAX_PROGRESS_MESSAGES), ...(more > 0 ? [`${more} more`] : [])].join('; ');

@@ -6,6 +6,7 @@ import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.
 import { type Evidence, findCondition, findHeldLease, type RegisteredWebhook } from './evidence.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
+import { LEASE_TAKEOVER_MS } from '../../status/lease-times.ts';
 
 /**
  * PROTECTED: configs in use cannot be deleted, and others can. BLOCKED: configs in use cannot be deleted, but the
@@ -103,8 +104,6 @@ const BREAK_GLASS = advise(
 );
 /** The clocks of this machine and of the guard can differ. */
 const CLOCK_TOLERANCE_MS = 60_000;
-/** Each replica tries to acquire the Lease every 26 s, or every 46 s while requests hang (src/status/lease.ts). */
-const TAKEOVER_MS = 46_000;
 /** The answers of a guard that has listed the references. */
 const DECISIONS = new Set<string | undefined>(['MCG_IN_USE', 'MCG_HELD']);
 const FLOOR_POLICIES = new Set<string | undefined>(Object.values(ADMISSION_POLICIES));
@@ -276,7 +275,7 @@ function predictGuard(evidence: Evidence): Finding {
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }
   const releasedAt = lease?.spec?.holderIdentity === '' ? lease.spec.renewTime : undefined;
-  if (readAt.getTime() > Date.parse(releasedAt ?? '') + TAKEOVER_MS + CLOCK_TOLERANCE_MS) {
+  if (readAt.getTime() > Date.parse(releasedAt ?? '') + LEASE_TAKEOVER_MS + CLOCK_TOLERANCE_MS) {
     const reason = `a stopped replica released the Lease at ${releasedAt}, and no other one has acquired it since`;
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }

@@ -138,7 +138,7 @@ async function readEntry(flags: StatusFlags, context: string) {
   let server: string | null = null;
   try {
     const requestTimeout = flags.requestTimeout || REQUEST_TIMEOUT_MS;
-    return await withKubeApi({ ...flags, requestTimeout, context }, 'machineconfig-guard/status', async (api) => {
+    return await withKubeApi({ ...flags, requestTimeout, context }, { name: 'status', role: 'reader' }, async (api) => {
       server = api.address;
       const status = summarizeEvidence(await readEvidence(api));
       const advice = status.advice && inContext(status.advice, context);

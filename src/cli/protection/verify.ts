@@ -83,7 +83,7 @@ Examples:
     )
     .action(async (flags: VerifyFlags) => {
       const output = new Output(command, flags);
-      await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
+      await withKubeApi(flags, { name: 'verify', role: 'verify' }, async (api) => {
         const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
         output.printReport(report, formatReport(report, output.format));
         if (!isComplete(report)) throw new ReportedFailure();

@@ -66,7 +66,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
 }
 
 async function readCluster(given: RenderFlags, isGiven: (name: string) => boolean, now: Date) {
-  return await withKubeApi(given, 'machineconfig-guard/render', async (api) => {
+  return await withKubeApi(given, { name: 'render' }, async (api) => {
     const version = await readVersion(api);
     if (isGuardProfile(given.profile)) return { version, ...(await keepInstalled(api, given, isGiven, now)) };
     const installed = given.profile === 'monitoring' ? await readInstalled(api) : undefined;

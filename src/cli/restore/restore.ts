@@ -99,7 +99,7 @@ Examples:
     )
     .action(async (name: string | undefined, flags: RestoreFlags) => {
       const config = name === undefined ? undefined : parseConfigName(name);
-      await withKubeApi(flags, 'machineconfig-guard/restore', async (api) => {
+      await withKubeApi(flags, { name: 'restore', role: 'restore' }, async (api) => {
         const output = new Output(command, flags);
         const run = (signal: AbortSignal) => runRestore(output, api, config, flags, signal);
         const { report, failure } = await withStopSignal(run, 'interrupted; nothing was written');
@@ -140,6 +140,7 @@ async function runRestore(
     name,
     isConfirmed,
     timeoutMs,
+    role: 'restore',
     onProgress: output.printProgress,
     signal,
   });

@@ -1,5 +1,5 @@
 import { hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
-import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
+import { type CommandRole, isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
@@ -70,6 +70,8 @@ export interface StepOptions {
   readonly sleep?: ((ms: number) => Promise<void>) | undefined;
   /** Called for each step and each change during a wait. */
   readonly onProgress?: (text: string, elapsedMs: number, advice?: Advice) => void;
+  /** The role that an administrator can bind if the user lacks a right. */
+  readonly role?: CommandRole;
   /** Ends the run after the current request. */
   readonly signal?: AbortSignal;
 }
@@ -130,7 +132,7 @@ export class StepRun {
       return undefined;
     } catch (error) {
       if (this.signal.aborted) return new CliError(INTERRUPTED, EXIT_CODE.interrupted);
-      return toCliError(error, this.api) as Error;
+      return toCliError(error, this.api, this.options.role) as Error;
     }
   }
 

@@ -22,7 +22,6 @@ const ERRORS: Readonly<Record<Exclude<Stop, 'Ctrl-C'>, Error>> = {
 /** A client of an API server that answers some requests and then stops. */
 export class StoppingApi extends InProcessApi {
   readonly address = 'api.example.com:6443';
-  readonly userAgent = 'machineconfig-guard/restore';
   readonly #stopped = new AbortController();
   readonly #limit: number;
   readonly #stop: Stop;
