@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { KubeApi } from '../kube/api.ts';
 import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { type CommandRole, toCliError } from './cluster-error.ts';
-import { CliError, EXIT_CODE } from './exit.ts';
 import type { RepeatedFlags } from './output/advice.ts';
 import { parseDurationOption, parseText } from './option-parsers.ts';
 
@@ -40,12 +39,7 @@ export function addConnectionFlags(command: Command): Command {
  * because they can be part of a shell alias.
  */
 export function inheritClusterFlags(root: Command, command: Command): void {
-  const has = (name: string): boolean => command.options.some((option) => option.attributeName() === name);
-  for (const option of has('kubeconfig') ? root.options : []) {
-    const name = option.attributeName();
-    const value: unknown = root.getOptionValue(name);
-    if (value === undefined) continue;
-    if (!has(name)) throw new CliError(`${command.name()} has no flag ${option.long}; drop it`, EXIT_CODE.usage);
+  for (const [name, value] of Object.entries(root.opts())) {
     command.setOptionValueWithSource(name, command.getOptionValue(name) ?? value, 'cli');
   }
 }

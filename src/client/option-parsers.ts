@@ -64,14 +64,12 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
   return option.default(parseDuration(defaultValue), defaultValue).argParser(parseDurationOption);
 }
 
-export function createOutputOption(): Option {
-  return new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text');
-}
-
-/** Of a report that lists objects. */
-export function createListOutputOption(): Option {
-  const text = 'output format; name prints one name per line; wide prints more columns';
-  return new Option('-o, --output <format>', text).choices(['text', 'json', 'name', 'wide', 'yaml']).default('text');
+/** @param hasNames whether the report lists objects */
+export function createOutputOption(hasNames = false): Option {
+  const names = hasNames ? '; name prints one name per line; wide prints more columns' : '';
+  return new Option('-o, --output <format>', `output format${names}`)
+    .choices(['text', 'json', ...(hasNames ? ['name', 'wide'] : []), 'yaml'])
+    .default('text');
 }
 
 /** `oc get machineconfig -o name` prints a prefix that ends with a slash. */

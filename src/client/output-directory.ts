@@ -1,4 +1,3 @@
-import { lstatSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { explainErrors } from '../files/file-error.ts';
@@ -8,41 +7,27 @@ import { CliError, EXIT_CODE } from './exit.ts';
 /** For the messages. */
 export const WRITE = 'write to';
 
-/** @throws FileError if a file cannot be written; CliError if it is a directory, or exists and `overwrite` is false */
+/** @throws FileError if the directory cannot be written; CliError if a file exists and `overwrite` is false */
 export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
-  const existingFiles: string[] = [];
-  await explainErrors(
-    directory,
-    async () => {
-      await mkdir(directory, { recursive: true });
-      for (const name of names) {
-        const file = path.join(directory, name);
-        // lstat also finds a dangling link, which rename() would replace.
-        const stats = lstatSync(file, { throwIfNoEntry: false });
-        if (stats?.isDirectory() === true) {
-          throw new CliError(`cannot write ${file}: it is a directory; remove it`, EXIT_CODE.usage);
-        }
-        if (stats !== undefined) existingFiles.push(file);
-      }
-    },
-    WRITE,
-  );
-  if (existingFiles.length === 0 || overwrite) return;
-  const existClause = existingFiles.length === 1 ? '1 file exists' : `${existingFiles.length} files exist`;
+  const present = await createDirectory(directory);
+  const { length } = names.filter((name) => present.includes(name));
+  if (length === 0 || overwrite) return;
+  const existClause = length === 1 ? '1 file exists' : `${length} files exist`;
   throw new CliError(`${existClause} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
 }
 
 export async function prepareEmptyDirectory(directory: string): Promise<void> {
-  const names = await explainErrors(
-    directory,
-    async () => {
-      await mkdir(directory, { recursive: true });
-      return await readdir(directory);
-    },
-    WRITE,
-  );
-  if (names.length === 0) return;
+  if ((await createDirectory(directory)).length === 0) return;
   throw new CliError(`${directory} is not empty; choose another directory`, EXIT_CODE.usage);
+}
+
+/** @returns the names in it */
+async function createDirectory(directory: string): Promise<readonly string[]> {
+  const create = async (): Promise<readonly string[]> => {
+    await mkdir(directory, { recursive: true });
+    return await readdir(directory);
+  };
+  return await explainErrors(directory, create, WRITE);
 }
 
 /** Stages all files first, so a full disk leaves the old files unchanged. Private key files have mode 0600. */

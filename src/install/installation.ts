@@ -124,7 +124,10 @@ function configureGuard(manifests: Manifest[], options: InstallationOptions) {
 }
 
 function chooseDirectories(options: InstallationOptions): string[] {
-  const { profile, authority, machineconfigAccess = true, kubernetesVersion: version = MATCH_CONDITIONS } = options;
+  const { profile, authority, machineconfigAccess = true, kubernetesVersion = MATCH_CONDITIONS } = options;
+  const hasFloor = profile === 'fail-open-with-floor';
+  // The build fails with the component of an older release. `buildInstallation` rejects it with a sentence.
+  const version = hasFloor ? ADMISSION_POLICY : kubernetesVersion;
   const components = {
     'service-ca': authority === undefined,
     generated: authority !== undefined,
@@ -136,8 +139,7 @@ function chooseDirectories(options: InstallationOptions): string[] {
     'openshift-4.14': version < MATCH_CONDITIONS,
     'openshift-4.15': version >= MATCH_CONDITIONS && version < FLOW_SCHEMA,
     'openshift-4.16': version >= FLOW_SCHEMA && version < ADMISSION_POLICY,
-    // After those of the releases, which make its build fail: `buildInstallation` rejects it with a sentence.
-    'fail-open-with-floor': profile === 'fail-open-with-floor',
+    'fail-open-with-floor': hasFloor,
   };
   const names = Object.entries(components).filter(([, isChosen]) => isChosen === true);
   return ['base', ...names.map(([name]) => `components/${name}`)];

@@ -1,25 +1,16 @@
 import { Command } from 'commander';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createListOutputOption, parseText } from '../../client/option-parsers.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { ReportedFailure } from '../../client/exit.ts';
+import { createOutputOption, parseText } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import {
-  checkBootstrap,
-  formatBootstrapNames,
-  formatBootstrapReport,
-  readBootstrapDirectory,
-} from './check-bootstrap.ts';
+import { checkBootstrap, formatBootstrapReport, readBootstrapDirectory } from './check-bootstrap.ts';
 import { withStopSignal } from '../../client/signals.ts';
-
-interface BootstrapFlags extends ClusterFlags {
-  readonly output: string;
-}
 
 export function createBootstrapCommand(): Command {
   const command = new Command('bootstrap')
     .description('Check that the cluster has the configs of the bootstrap host.')
     .argument('<dir>', 'directory of the bootstrap host, such as /etc/mcs/bootstrap', parseText)
-    .addOption(createListOutputOption())
+    .addOption(createOutputOption())
     .addHelpText(
       'after',
       `
@@ -38,15 +29,14 @@ Examples:
   export KUBECONFIG=/opt/openshift/auth/kubeconfig-loopback
   machineconfig-guard check bootstrap /etc/mcs/bootstrap`,
     )
-    .action(async (directory: string, flags: BootstrapFlags) => {
+    .action(async (directory: string, flags: ReportFlags) => {
       const output = new Output(command, flags);
       const host = await withStopSignal((signal) => readBootstrapDirectory(directory, signal), 'interrupted');
       const { report, isInstalling } = await withKubeApi(flags, { name: 'check', role: 'reader' }, (api) =>
         checkBootstrap(api, host),
       );
-      const table = formatBootstrapReport(output.format, report, isInstalling);
-      output.printReport(report, flags.output === 'name' ? formatBootstrapNames(report) : table);
-      if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
+      output.printReport(report, formatBootstrapReport(output.format, report, isInstalling));
+      if (!report.ok) throw new ReportedFailure();
     });
   return addClusterFlags(command);
 }

@@ -13,7 +13,7 @@ import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { countNoun } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { advise, type Advice } from '../../client/output/advice.ts';
-import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
+import { formatObjectNames } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
 import {
@@ -166,10 +166,6 @@ export function formatBootstrapReport(format: ReportFormat, report: BootstrapRep
     applyStyle(format, ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report, isInstalling))),
   ];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
-}
-
-export function formatBootstrapNames({ configs }: BootstrapReport): string {
-  return configs.map(({ name, ok }) => (ok ? '' : `${formatResourceName('MachineConfig', name)}\n`)).join('');
 }
 
 function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
-import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { describeRetry } from '../../client/cluster-error.ts';
+import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import {
   createNumberParser,
-  createListOutputOption,
+  createOutputOption,
   createParser,
   createTimeoutOption,
 } from '../../client/option-parsers.ts';
@@ -16,18 +16,16 @@ import { checkCluster, type CheckOptions } from './check-cluster.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
 import { createManifestsCommand } from './manifests-command.ts';
 
-interface CheckFlags extends ClusterFlags {
+interface CheckFlags extends ReportFlags {
   readonly role?: string;
   readonly selector?: string;
   readonly minNodes?: number;
   readonly wait?: boolean;
   readonly timeout: number;
-  readonly output: string;
 }
 
 const MAX_REASON_LENGTH = 300;
-const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
+const parseRole = createParser(/^[\w.-]+$/, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
 const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
 const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at least 1.');
@@ -46,7 +44,7 @@ export function createCheckCommand(): Command {
     )
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(createTimeoutOption('30m'))
-    .addOption(createListOutputOption())
+    .addOption(createOutputOption(true))
     .addHelpText(
       'after',
       `
@@ -77,7 +75,7 @@ Examples:
       const { report } = check;
       const table = formatCheckReport(output.format, check, wait);
       output.printReport(report, flags.output === 'name' ? formatProblemNames(report) : table);
-      if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
+      if (!report.ok) throw new ReportedFailure();
     });
   return addClusterFlags(command);
 }
@@ -88,8 +86,7 @@ async function runCheck(flags: CheckFlags, output: Output) {
     const progress: CheckOptions['wait'] = {
       timeoutMs: flags.timeout,
       onAnswer: (check, elapsedMs) => check.report.ok || output.printProgress(formatProgress(check), elapsedMs),
-      onFailure: (error, elapsedMs) =>
-        output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
+      onFailure: (error, elapsedMs) => output.printProgress(describeRetry(error, api), elapsedMs),
     };
     const roleLabel = role && `node-role.kubernetes.io/${role}`;
     const selector = [roleLabel, flags.selector].filter(Boolean).join(',') || undefined;

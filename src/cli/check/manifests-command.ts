@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createListOutputOption, parseText, parseVersionOption } from '../../client/option-parsers.ts';
+import { createOutputOption, parseText, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatPath } from '../../files/file-error.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
@@ -24,7 +24,7 @@ export function createManifestsCommand(): Command {
     .option('--release-image <image>', 'find the image of the operator in this release with oc', parseText)
     .option('--authfile <file>', 'pull secret for the image of the operator', parseText)
     .option('--warnings-as-errors', 'exit with 1 also for warnings')
-    .addOption(createListOutputOption())
+    .addOption(createOutputOption(true))
     .addHelpText(
       'after',
       `
@@ -67,7 +67,7 @@ Examples:
         output.printMessage(`wrote one document per file to ${formatPath(flags.split)}; ${next}`);
       }
       if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
-      if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
+      if (!report.ok) throw new ReportedFailure();
     });
   return command;
 }

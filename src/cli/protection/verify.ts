@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
-import { toCliError } from '../../client/cluster-error.ts';
+import { describeRetry } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createTimeoutOption } from '../../client/option-parsers.ts';
@@ -12,9 +12,8 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
-import { type Evidence, type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
+import { type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
 import { deriveProtection, GUARD_UNTESTED, isComplete, type Protection, UNKNOWN } from './protection.ts';
-import { formatFlagLabels } from '../../install/profiles.ts';
 import type { Mode } from '../../api/settings.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
 
@@ -51,6 +50,8 @@ const MAX_LINE_LENGTH = 1_000;
 
 const NOTHING_IN_USE =
   'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
+/** Of a pool. */
+const UNDATED = 'without managedFields: the guard cannot tell since when the spec names its config';
 const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
 
 export function createVerifyCommand(): Command {
@@ -99,8 +100,7 @@ async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<V
     timeoutMs: flags.timeout,
     retryUntilMs: (error) => (isRetryableRead(error) ? flags.timeout : 0),
     onAnswer: ({ state, explanation }, elapsedMs) => output.printProgress(`${state}: ${explanation}`, elapsedMs),
-    onFailure: (error, elapsedMs) =>
-      output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
+    onFailure: (error, elapsedMs) => output.printProgress(describeRetry(error, api), elapsedMs),
   });
   return answer;
 }
@@ -173,7 +173,7 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
     webhooks: evidence.webhooks ?? null,
     floor: evidence.floor ?? null,
     mode: evidence.mode,
-    warnings: listWarnings(evidence, undatedPools),
+    warnings: undatedPools.map((pool) => `pool ${pool} ${UNDATED}`),
     unused:
       unused && unusedAnswer
         ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
@@ -182,20 +182,4 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
     dryRun: used && answer ? { config: used.config, kind: used.kind, name: used.name, field: used.field } : null,
     answer: answer ?? null,
   };
-}
-
-export function listWarnings({ webhooks, deployment }: Evidence, undatedPools: readonly string[]) {
-  const ofWebhook = webhooks?.[0]?.flags;
-  const ofDeployment = formatFlagLabels(deployment?.metadata?.labels);
-  const warnings: string[] = [];
-  // Only the Deployment depends on the number of nodes.
-  if (ofWebhook && ofDeployment && ofDeployment.replace(' --single-node', '') !== ofWebhook) {
-    const list = `the webhook with ${ofWebhook}, the Deployment with ${ofDeployment}`;
-    warnings.push(`the objects of the guard were rendered with different flags: ${list}`);
-  }
-  if (undatedPools.length > 0) {
-    const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;
-    warnings.push(`${pools} without managedFields: the guard cannot tell since when the spec names its config`);
-  }
-  return warnings;
 }

@@ -1,5 +1,5 @@
 import { hasAnswered, isRetryableRead } from '../../client/cluster-access.ts';
-import { type CommandRole, isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
+import { type CommandRole, describeRetry, isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
@@ -178,7 +178,7 @@ export class StepRun {
       onAnswer: (answer) => {
         if (answer !== undefined) this.progress(`waiting ${answer.reason}`, answer.advice);
       },
-      onFailure: (error) => this.progress(`${(toCliError(error, this.api) as Error).message}; retrying`),
+      onFailure: (error) => this.progress(describeRetry(error, this.api)),
       signal: this.signal,
       sleep: this.options.sleep,
     });

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { readReferencesReport, type Selection } from './references-report.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createListOutputOption, parseConfigName } from '../../client/option-parsers.ts';
+import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatConfigList, formatConfigNames, formatNamedConfigs, formatUnusedNotice } from './format-report.ts';
 
@@ -15,7 +15,7 @@ export function createWhoUsesCommand(): Command {
     .description('Show the nodes, pools and builds that use a config, or list all configs.')
     .argument('[config...]', 'names of MachineConfigs, or their unambiguous beginnings')
     .option('--unused', 'list unused rendered configs with pool and age, oldest first')
-    .addOption(createListOutputOption())
+    .addOption(createOutputOption(true))
     .addHelpText(
       'after',
       `

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { ShellCommand } from '../../diagnosis/shell-command.ts';
-import { CliError } from '../exit.ts';
 import { type Advice, advise, CommandFormatter, type RepeatedFlags } from './advice.ts';
 import { formatAge } from './short-forms.ts';
 import { createFormat, getErrorWidth, type ReportFormat, wrapBeside } from './text-format.ts';
@@ -74,11 +73,6 @@ export class Output {
     }
     this.printNote(wrapBeside(label, command === null ? text : `${text}:`, width));
     if (command !== null) this.printNote(`${label.replaceAll(/./g, ' ') || '  '}${commands.toLine(command)}`);
-  }
-
-  describeError(error: unknown): string {
-    if (error instanceof CliError) return error.describe(this.format.commands);
-    return error instanceof Error ? error.message : String(error);
   }
 }
 

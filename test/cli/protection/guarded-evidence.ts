@@ -1,6 +1,6 @@
 import type { Evidence, RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
 
-export const WEBHOOK: RegisteredWebhook = {
+const WEBHOOK: RegisteredWebhook = {
   configuration: 'machineconfig-guard',
   failurePolicy: 'Fail',
   caBundle: true,

@@ -1,6 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import type { Evidence } from '../../../src/cli/protection/evidence.ts';
-import { listWarnings, verifyProtection, type VerifyReport } from '../../../src/cli/protection/verify.ts';
+import { verifyProtection, type VerifyReport } from '../../../src/cli/protection/verify.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import type { Fault } from '../../support/faults.ts';
 import { register, stubWebhook } from '../../support/stub-webhook.ts';
@@ -16,8 +15,6 @@ import {
   startHealthyCluster,
 } from '../inspected-cluster.ts';
 import { useTerminal } from '../terminal.ts';
-import { FLAG_LABEL_PREFIX } from '../../../src/install/profiles.ts';
-import { GUARDED, WEBHOOK } from './guarded-evidence.ts';
 import { INSTALLED_NAME } from '../../../src/api/paths.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
@@ -187,26 +184,6 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
   expect(stdout).toMatch(
     /\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster [^]*\n$/,
   );
-});
-
-const [RENDERED, OVERLAY] = ['--profile=fail-closed --tls=generated', '--profile=fail-closed --tls=service-ca'];
-const WEBHOOKS = [{ ...WEBHOOK, flags: RENDERED }];
-const OVERLAID = [{ ...WEBHOOK, flags: OVERLAY }];
-const HALF = /^the objects .* different flags: the webhook with .*=service-ca, the Deployment with .*=generated$/;
-
-test.each<[string, Partial<Evidence>, string, string[], readonly RegExp[]]>([
-  ['one rendering', { webhooks: WEBHOOKS }, `${RENDERED} --single-node`, [], []],
-  ['objects that a person wrote', { webhooks: [WEBHOOK] }, '', [], []],
-  ['half of an overlay over a rendering', { webhooks: OVERLAID }, RENDERED, [], [HALF]],
-  ['pools that nothing dates', {}, '', ['infra', 'worker'], [/^pools infra, worker without managedFields: /]],
-])('with %s, warns as it should', (_case, changes, flags, undatedPools, warnings) => {
-  const labels = flags.split(' ').map((flag) => {
-    const [name = '', value = 'true'] = flag.replace('--', FLAG_LABEL_PREFIX).split('=');
-    return [name, value];
-  });
-  const deployment = { metadata: { labels: Object.fromEntries(labels) as Record<string, string> } };
-  const actual = listWarnings({ ...GUARDED, ...changes, deployment }, undatedPools);
-  expect(actual).toEqual(warnings.map((warning) => expect.stringMatching(warning) as string));
 });
 
 let cluster: TestCluster;
