@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
 import { MODES } from '../../src/api/settings.ts';
+import { buildManifests } from '../../src/install/kustomization.ts';
 import { buildPolicy } from '../../src/install/policy.ts';
 import { PROFILES } from '../../src/install/profiles.ts';
 import { RENDER_OPTIONS } from '../install/rendered-sets.ts';
@@ -69,6 +70,24 @@ test('each binding and each upgrade of docs/fleet names placements and policies 
   const bound = bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name));
   expect(new Set(bound)).toEqual(new Set(policies));
   expect(policies).toEqual(expect.arrayContaining(objects.flatMap(({ spec }) => spec?.managedPolicies ?? [])));
+});
+
+test('the role for Argo CD is for the kinds of the overlays, and no others', () => {
+  interface Role {
+    readonly rules?: readonly { readonly apiGroups: readonly string[]; readonly resources: readonly string[] }[];
+  }
+  const documents = parseAllDocuments(readFile('docs/fleet/argo-cd.yaml')).map((each) => each.toJS() as Role);
+  const rules = documents.flatMap((document) => document.rules ?? []);
+  const rights = rules.flatMap(({ apiGroups: [group], resources }) => resources.map((name) => `${group}/${name}`));
+  const files = listFiles('manifests/overlays').join('\n');
+  // The object of the dashboard is a ConfigMap, which only kustomize generates.
+  const overlays = findAll(files, /^manifests\/(overlays\/(?!dashboard)[\w-]+)\/kustomization\.yaml$/gm);
+  const kinds = buildManifests(overlays).map((manifest) => {
+    const version = String(manifest.get('apiVersion'));
+    const plural = `${String(manifest.get('kind')).toLowerCase()}s`.replace(/ys$/, 'ies');
+    return `${version.includes('/') ? version.replace(/\/.*/, '') : ''}/${plural}`;
+  });
+  expect(new Set(rights)).toEqual(new Set([...kinds, '/configmaps', 'machineconfig-guard.io/machineconfigguards']));
 });
 
 test('the allowlist names metrics of docs/monitoring.md and of the alerts of the platform', () => {
