@@ -91,11 +91,7 @@ async function listEntries(): Promise<readonly Entry[]> {
     return { topics: [code], section: 'inspect/before-the-install', meaning: text, text, own: text };
   });
   const alerts = Array.from(readPackageFile('docs/monitoring.md').matchAll(ALERT), ([, alert = '']) => alert);
-  const ofAlerts = alerts.flatMap(readPage);
-  const meaning = 'what to do about each alert';
-  const list = formatTopics(ofAlerts.filter(({ topics: [topic = ''] }) => alerts.includes(topic)));
-  const runbooks = { topics: ['runbooks'], section: 'monitoring/alerts', meaning, text: list, own: '' };
-  return [...PAGES.flatMap(readPage), ...ofAlerts, runbooks, ...rules];
+  return [...[...PAGES, ...alerts].flatMap(readPage), ...rules];
 }
 
 /** The page and its sections, each with the sections below it, and the items that stand in each. */
@@ -129,27 +125,13 @@ function findTopics(given: string, entries: readonly Entry[]): readonly string[]
   const topic = topics.find((name) => simplify(name) === wanted) ?? findQuote(given, entries) ?? topics.find(isMeant);
   if (topic !== undefined) return [topic];
 
-  const beginnings = words.map((word) => ` ${word.slice(0, Math.max(MIN_BEGINNING, word.length - MAX_ENDING))}`);
-  /** For each word 2, or 1 if only its beginning is in the text. */
-  const compare = (text: string): readonly number[] =>
-    words.map((word, index) => (text.includes(` ${word} `) ? 2 : Number(text.includes(beginnings[index] ?? ''))));
-  const found = entries
-    .filter(({ section }) => !isAlert(section) || !section.includes('/'))
-    .map(({ topics: [name = ''], own }) => {
-      const title = listWords(name.replace(/^\w+\//, ''));
-      const titleText = ` ${title.join(' ')} ${title.join('')} `;
-      const inTitle = compare(titleText);
-      const counts = [...inTitle, ...inTitle, ...compare(`${titleText}${listWords(own).join(' ')} `)];
-      return { name, titleText, isTitled: !inTitle.includes(0), score: counts.reduce((sum, count) => sum + count, 0) };
-    })
-    .filter(({ score }) => score > 0)
-    .toSorted((one, other) => other.score - one.score);
+  const found = rankEntries(words, entries);
   // A code is printed only by its name.
-  const titled = found.filter(({ name, isTitled }) => isTitled && name.includes('/'));
+  const titled = found.filter(({ name, inTitle }) => inTitle > 0 && name.includes('/'));
   // A word in the middle of a title can be about something else, such as that of "No webhook".
-  const first = titled.find(({ titleText }) => titleText.startsWith(beginnings[0] ?? ''));
-  const isClear = words.length > 1 && titled.length === 1;
-  const printed = first ?? (isClear ? titled[0] : undefined);
+  const first = titled.find(({ titleText }) => titleText.startsWith(toBeginning(words[0] ?? '')));
+  const [only] = titled.length === 1 ? titled : [];
+  const printed = first ?? (words.length > 1 || only?.inTitle === 2 ? only : undefined);
   if (printed !== undefined) return [...new Set([printed, ...titled].map(({ name }) => name))];
   const nearest = [...new Set(found.map(({ name }) => name))].slice(0, MAX_NEAREST);
   const advice = advise(
@@ -157,6 +139,30 @@ function findTopics(given: string, entries: readonly Entry[]): readonly string[]
     shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,
   );
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, { advice });
+}
+
+/** The entries that have any of the words, the best first. A word in the title counts more. */
+function rankEntries(words: readonly string[], entries: readonly Entry[]) {
+  /** For each word 2, or 1 if only its beginning is in the text. */
+  const compare = (text: string): readonly number[] =>
+    words.map((word) => (text.includes(` ${word} `) ? 2 : Number(text.includes(toBeginning(word)))));
+  return entries
+    .filter(({ section }) => !isAlert(section) || !section.includes('/'))
+    .map(({ topics: [name = ''], own }) => {
+      const title = listWords(name.replace(/^\w+\//, ''));
+      const titleText = ` ${title.join(' ')} ${title.join('')} `;
+      const inTitle = compare(titleText);
+      const counts = [...inTitle, ...inTitle, ...compare(`${titleText}${listWords(own).join(' ')} `)];
+      const score = counts.reduce((sum, count) => sum + count, 0);
+      return { name, titleText, score, inTitle: Math.min(...inTitle) };
+    })
+    .filter(({ score }) => score > 0)
+    .toSorted((one, other) => other.score - one.score);
+}
+
+/** As it stands in the text of a title. */
+function toBeginning(word: string): string {
+  return ` ${word.slice(0, Math.max(MIN_BEGINNING, word.length - MAX_ENDING))}`;
 }
 
 function listWords(text: string): readonly string[] {
