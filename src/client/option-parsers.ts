@@ -34,13 +34,15 @@ export function parseVersionOption(value: string): string {
   return value.replace(/^v/, '');
 }
 
-export function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
+function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
   return (value) => {
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < min || number > max) throw new InvalidArgumentError(problem);
     return number;
   };
 }
+
+export const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at least 1.');
 
 export const parseHold = createParser({ test: isHold }, 'Must be a duration of at most 720h, such as 0s, 30m or 24h.');
 

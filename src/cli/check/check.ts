@@ -3,12 +3,7 @@ import { hasAnswered } from '../../client/cluster-access.ts';
 import { describeRetry } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import {
-  createNumberParser,
-  createOutputOption,
-  createParser,
-  createTimeoutOption,
-} from '../../client/option-parsers.ts';
+import { createOutputOption, createParser, createTimeoutOption, parseCount } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { createBootstrapCommand } from './bootstrap-command.ts';
@@ -28,7 +23,6 @@ const MAX_REASON_LENGTH = 300;
 const parseRole = createParser(/^[\w.-]+$/, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
 const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
-const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at least 1.');
 
 export function createCheckCommand(): Command {
   const command = new Command('check')

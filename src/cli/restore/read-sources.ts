@@ -49,7 +49,7 @@ export interface SourceConfigs {
   /** Whether the source can have a copy of every missing config: a directory, or a file with several objects. */
   readonly isCollection: boolean;
   /** Why files of a directory were skipped that can contain a config. */
-  readonly problems: readonly string[];
+  readonly problems?: readonly string[];
 }
 
 /**
@@ -63,7 +63,7 @@ export async function readSources(from: readonly string[], options: SourceOption
   for (const source of from) {
     const found = await readSource(source, options);
     for (const config of found.configs) addCopy(configs, config);
-    problems.push(...found.problems);
+    problems.push(...(found.problems ?? []));
     isCollection ||= found.isCollection;
   }
   return { configs, isCollection, problems };
@@ -74,7 +74,7 @@ async function readSource(source: string, options: SourceOptions): Promise<Sourc
   const names = name === undefined ? listReferencedNames(snapshot) : [name];
   if (isOnNode(source)) {
     const configs = await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options);
-    return { configs, isCollection: false, problems: [] };
+    return { configs, isCollection: false };
   }
   const stats = await stat(source).catch(() => undefined);
   if (stats === undefined && snapshot.nodes.some(({ referrer }) => referrer.name === source)) {
@@ -94,10 +94,10 @@ async function readSource(source: string, options: SourceOptions): Promise<Sourc
     ? await readStream(process.stdin, origin.label, MAX_CONFIG_BYTES, signal)
     : await readRegularFile(source, MAX_CONFIG_BYTES, signal);
   const found = parseRenderedConfigs(text.toString(), origin);
-  if (found.length === 1) return { configs: found, isCollection: false, problems: [] };
+  if (found.length === 1) return { configs: found, isCollection: false };
   const configs = found.filter((config) => names.includes(config.name));
   if (configs.length === 0) assertUnnamed(source, options, []);
-  return { configs, isCollection: true, problems: [] };
+  return { configs, isCollection: true };
 }
 
 /** @throws FileError or CliError if a config is wanted that the source lacks */

@@ -5,10 +5,10 @@ import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import {
   collect,
-  createNumberParser,
   createOutputOption,
   createParser,
   parseConfigName,
+  parseCount,
   resolveConfigName,
   toDurationOption,
 } from '../../client/option-parsers.ts';
@@ -30,7 +30,7 @@ import {
 import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { isOnNode, readSources } from './read-sources.ts';
+import { isOnNode, readSources, type SourceConfigs } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessOk } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
@@ -47,7 +47,6 @@ interface RestoreFlags extends ReportFlags {
 }
 
 const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
-const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
 export function createRestoreCommand(): Command {
   const command = new Command('restore')
@@ -58,7 +57,7 @@ export function createRestoreCommand(): Command {
     .option(
       '--control-plane-replicas <n>',
       'machines of the control plane (default: from the install-config in the cluster)',
-      parseReplicas,
+      parseCount,
     )
     .option('--from <source>', 'file, directory, - for standard input, or node/NAME', collect(parseSource))
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
@@ -123,10 +122,13 @@ async function runRestore(
   const name = givenName && resolveName(givenName, snapshot);
   // A node can lack the config that it no longer needs.
   const isStarted = name !== undefined && snapshot.configs.has(name) && from?.every(isOnNode) === true;
-  const { configs, isCollection, problems } =
-    from === undefined || isStarted
-      ? { configs: [findStarted(name, snapshot)], isCollection: false, problems: [] }
-      : await readSources(from, { api, snapshot, name, isConfirmed, signal });
+  const {
+    configs,
+    isCollection,
+    problems = [],
+  }: SourceConfigs = from === undefined || isStarted
+    ? { configs: [findStarted(name, snapshot)], isCollection: false }
+    : await readSources(from, { api, snapshot, name, isConfirmed, signal });
   for (const problem of problems) output.printProgress(`skipped: ${problem}`, 0);
   const hasCopy = (missing: ConfigName): boolean => configs.some((config) => config.name === missing);
   const isWhole = isCollection && name === undefined;
