@@ -9,13 +9,12 @@ export interface NodeBudget {
   nodesLeft: number;
 }
 
-/**
- * Lexical tokens, and nodes of aliases. A rendered config of 3 MiB has about 100,000, and 2,500 manifests have about
- * 500,000.
- */
-const MAX_NODES = 2_000_000;
+/** Lexical tokens, and nodes of aliases. A rendered config of 3 MiB has about 100,000. */
+const MAX_NODES_OF_FILE = 500_000;
+/** 2,500 manifests have about 500,000. */
+export const MAX_NODES_OF_DIRECTORY = 2_000_000;
 
-export function createNodeBudget(max = MAX_NODES): NodeBudget {
+export function createNodeBudget(max = MAX_NODES_OF_FILE): NodeBudget {
   return { max, nodesLeft: max };
 }
 

@@ -1,6 +1,6 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { formatPath } from '../files/file-error.ts';
-import { createNodeBudget } from '../files/yaml-document.ts';
+import { createNodeBudget, MAX_NODES_OF_DIRECTORY } from '../files/yaml-document.ts';
 import { parseStream, type StreamDocument, type YamlStream } from '../files/yaml-stream.ts';
 import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
@@ -73,7 +73,7 @@ export class ManifestSet {
   /** The labels of the MachineConfigs, and of those that the operator adds for each pool. */
   readonly configLabels: Json[] = ROLES.map((role) => ({ [ROLE_LABEL]: role }));
   readonly #pools = [...BUILT_IN_POOLS];
-  readonly #budget = createNodeBudget();
+  readonly #budget = createNodeBudget(MAX_NODES_OF_DIRECTORY);
 
   constructor({ installer, installConfig, release }: Target = {}) {
     this.installer = installer;

@@ -1,7 +1,7 @@
 import { access, constants, cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { explainErrors, FileError, formatPath } from '../files/file-error.ts';
-import { createNodeBudget } from '../files/yaml-document.ts';
+import { createNodeBudget, MAX_NODES_OF_DIRECTORY } from '../files/yaml-document.ts';
 import { parseStream, type StreamDocument } from '../files/yaml-stream.ts';
 import { prepareEmptyDirectory, WRITE } from '../client/output-directory.ts';
 import { createEmptyError, type ManifestInput } from './read-manifests.ts';
@@ -18,7 +18,7 @@ export async function splitManifests(
 ): Promise<void> {
   const contents = new Map<string, string | Buffer>();
   const others: string[] = [];
-  const budget = createNodeBudget();
+  const budget = createNodeBudget(MAX_NODES_OF_DIRECTORY);
   for (const { path: file, content } of files) {
     signal.throwIfAborted();
     // Beside the folders are the install-config with its pull secret, and large files.
