@@ -134,12 +134,11 @@ function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undef
   const cause = { referrer, config, pool: pool.referrer.name } as const;
 
   if (!isDeleted) {
+    if (!isForeignToControlPlane(config, pool)) return undefined;
     const waiting = judgeTakingBack(node, cluster, undefined);
     // Another cause of the node says what else holds it back.
     const isExplained = (!waiting.helps && !pool.paused) || cluster.stalledSince(pool) !== undefined;
-    return isExplained || !isForeignToControlPlane(config, pool)
-      ? undefined
-      : { ...cause, code: 'ForeignConfig', waiting };
+    return isExplained ? undefined : { ...cause, code: 'ForeignConfig', waiting };
   }
   if (BUILT_IN_POOLS.has(poolOfConfig) || pool.paused || node.cordon !== undefined) return undefined;
   // The operator moves the node only when that or its new pool changes (pkg/controller/node/node_controller.go).

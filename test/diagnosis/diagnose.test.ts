@@ -93,6 +93,20 @@ test('ignores a weak reference to a missing config', () => {
   expect(check([parseInspectedNode({ metadata })], [POOL], { configs: [NEW] }).ok).toBe(true);
 });
 
+test('looks at each node of a large pool a few times only', () => {
+  let reads = 0;
+  const movedAt = {
+    get: () => {
+      reads += 1;
+    },
+  };
+  const nodes = Array.from({ length: 200 }, (_each, index) =>
+    Object.defineProperty(inspectedNode(`n${index}`, { current: OLD, desired: OLD }), 'movedAt', movedAt),
+  );
+  check(nodes, [inspectedPool('worker', { spec: NEW, status: OLD })], { configs: [OLD, NEW] });
+  expect(reads).toBeLessThan(10 * nodes.length);
+});
+
 const NEAREST_NAMES = parse(
   readFileSync(new URL('nearest-names.yaml', import.meta.url), 'utf8'),
 ) as readonly (readonly [string, string, readonly string[], string | null])[];
