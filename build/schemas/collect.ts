@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { KindCatalog, type KindVersion } from '../../src/manifests/schemas.ts';
 import { convertSchema, type Json, resolvePointer } from './convert-schema.ts';
 import { downloadModule, runGo } from './go-modules.ts';
-import { addOverlay, addTypeOverlay, checkOverlay } from './overlay.ts';
+import { addOverlay, addTypeOverlay, checkOverlay, removeRules } from './overlay.ts';
 import {
   AGGREGATED,
   API,
@@ -169,7 +169,15 @@ function keepCustomKinds(release: string): FoundKind[] {
       )
       .map(({ featureSets, isNamespaced, isGo = false, source, schema }) => {
         const scope = isNamespaced === true ? 'Namespaced' : 'Cluster';
-        return { apiVersion, kind, scope, ...(featureSets && { featureSets }), isGo, source, schema };
+        return {
+          apiVersion,
+          kind,
+          scope,
+          ...(featureSets && { featureSets }),
+          isGo,
+          source,
+          schema: removeRules(schema),
+        };
       });
   });
 }

@@ -74,7 +74,7 @@ const FORMAT_PATTERNS: Readonly<Record<string, readonly [must: string, pattern: 
   ],
 };
 /** What a text of a format must be, and a rule in CEL. */
-const FORMAT_RULES: Readonly<Record<string, readonly [must: string, cel: string]>> = {
+export const FORMAT_RULES: Readonly<Record<string, readonly [must: string, cel: string]>> = {
   cidr: ['be a network, such as 192.0.2.0/24', 'isCIDR(self)'],
   ip: ['be an IP address', 'isIP(self)'],
   ipv4: ['be an IPv4 address', "isIP(self) && !self.contains(':')"],

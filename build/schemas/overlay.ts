@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { compareReleases } from '../../src/manifests/manifest-set.ts';
-import { type Json, sortKeys } from './convert-schema.ts';
+import { FORMAT_RULES, type Json, sortKeys } from './convert-schema.ts';
 
 /** One entry of overlay.yaml. */
 interface Addition {
@@ -47,6 +47,8 @@ const PODS: Readonly<Record<string, string>> = {
   'batch Job': 'spec.template.spec',
   'batch CronJob': 'spec.jobTemplate.spec.template.spec',
 };
+/** What the rules say that are no additions. */
+const FORMATS: ReadonlySet<unknown> = new Set(Object.values(FORMAT_RULES).map(([must]) => must));
 const STEP = /\[\]|\{key\}|\{\}|[^.[\]{}]+/g;
 /** The additions and the paths that some schema has. */
 const used = new Set<Addition | string>();
@@ -100,6 +102,21 @@ function addAll(schema: Json, matches: (addition: Addition) => boolean, pod?: st
   return result;
 }
 
+/** The schema without the rules in CEL of overlay.yaml. Other additions are the same if they are added twice. */
+export function removeRules(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(removeRules);
+  if (!isSchema(schema)) return schema;
+  const entries = Object.entries(schema).map(([keyword, value]) => {
+    if (keyword !== 'cel' || !Array.isArray(value)) return [keyword, removeRules(value)] as const;
+    return [keyword, (value as readonly Json[]).filter(({ must }) => must === undefined || FORMATS.has(must))] as const;
+  });
+  return Object.fromEntries(entries.filter(([keyword, value]) => keyword !== 'cel' || !isEmptyList(value)));
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
 /** @throws Error if an addition belongs to no schema, such as with a wrong path, or has a key without a value */
 export function checkOverlay(): void {
   for (const addition of ADDITIONS) {
@@ -146,15 +163,13 @@ function add(schema: Json, addition: Addition): Json {
   const required = [...new Set([...known, ...added])].filter((name) => !optional.includes(name));
   const texts = Object.keys(keywords).map((keyword) => [keyword, must] as const);
   const rule = cel === undefined ? [] : [{ rule: cel, must, ...(cause && { cause }), ...(code && { code }) }];
-  // The schema of a release that is kept has the rule already.
-  const others = ((schema['cel'] ?? []) as readonly Json[]).filter((each) => each['rule'] !== cel);
   return sortKeys({
     ...schema,
     ...keywords,
     ...((known.length > 0 || required.length > 0) && { required }),
     ...(must !== undefined &&
       texts.length > 0 && { must: { ...(schema['must'] as Json), ...Object.fromEntries(texts) } }),
-    ...(rule.length > 0 && { cel: [...others, ...rule] }),
+    ...(rule.length > 0 && { cel: [...((schema['cel'] ?? []) as readonly unknown[]), ...rule] }),
   });
 }
 

@@ -197,6 +197,7 @@ class YamlReader {
   /** Its keys are own properties, whatever their names are. */
   #convertMapping({ items }: YAMLMap.Parsed, positions: Map<string, number>): object {
     const mapping = new Map<string, unknown>();
+    const own = new Set<string>();
     const set = (name: string, value: unknown, position: number): void => {
       mapping.set(name, value);
       positions.set(name, position);
@@ -214,7 +215,9 @@ class YamlReader {
         continue;
       }
       const text = isScalarValue(name) ? String(name) : this.#fail('a key that is no text', start);
-      if (mapping.has(text)) this.#duplicates.push({ key: text, line: this.#findLine(start) });
+      // A merge can set a key, too.
+      if (own.has(text)) this.#duplicates.push({ key: text, line: this.#findLine(start) });
+      own.add(text);
       set(text, value, start);
     }
     return Object.fromEntries(mapping);
