@@ -7,7 +7,7 @@ export interface Mutation {
 type Json = Readonly<Record<string, unknown>>;
 
 /** OpenShift's API server checks them with admission plugins, which the lab does not have. */
-const ADMITTED_KIND = /^(?:APIServer|OAuth|SecurityContextConstraints)$/;
+const ADMITTED_KIND = /^(?:APIServer|ClusterResourceQuota|OAuth|SecurityContextConstraints)$/;
 
 /** What people write by mistake instead of a value. Undefined deletes it. */
 function listReplacements(value: unknown): readonly unknown[] {
