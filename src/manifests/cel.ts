@@ -7,9 +7,6 @@ import { findFieldSchema, type Schema } from './schemas.ts';
 type Expression = ReturnType<Environment['parse']>;
 
 const QUANTITY = /^([-+]?(?:\d+\.?\d*|\.\d+))(?:[eE]([-+]?\d+)|([KMGTPE])i|([numkMGTPE]?))$/;
-/** Powers of 1024, and of 1000 from -3 on. */
-const BINARY = ' KMGTPE';
-const DECIMAL = 'num kMGTPE';
 
 /** Go finds no path in a URL without one. */
 class ParsedUrl extends URL {
@@ -63,7 +60,7 @@ export function parseQuantity(text: string): number | undefined {
   const [, number, exponent, binary, decimal] = QUANTITY.exec(text) ?? [];
   if (number === undefined) return undefined;
   if (exponent !== undefined) return Number(number) * 10 ** Number(exponent);
-  const factor = binary ? 1024 ** BINARY.indexOf(binary) : 1000 ** (DECIMAL.indexOf(decimal || ' ') - 3);
+  const factor = binary ? 1024 ** ' KMGTPE'.indexOf(binary) : 1000 ** ('num kMGTPE'.indexOf(decimal || ' ') - 3);
   return Number(number) * factor;
 }
 

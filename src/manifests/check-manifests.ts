@@ -26,8 +26,6 @@ interface ManifestsOptions extends ManifestsFlags {
   readonly onProgress: (text: string) => void;
 }
 
-type RenderResult = Pick<ManifestsReport, 'renders' | 'problems' | 'hasRealNames'> & { readonly failure?: string };
-
 /**
  * Checks the manifests of an install.
  * @param source a directory, a file, or `-` for stdin
@@ -72,8 +70,8 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
 async function renderManifests(
   set: ManifestSet,
   { operator, releaseImage, authfile, signal, onProgress }: ManifestsOptions,
-): Promise<RenderResult> {
-  const nothing = { renders: null, problems: [], hasRealNames: false };
+) {
+  const nothing = { renders: null, problems: [], hasRealNames: false, failure: undefined };
   if (operator === undefined && releaseImage === undefined) return nothing;
   try {
     onProgress('looking for the operator');
@@ -82,7 +80,7 @@ async function renderManifests(
     onProgress('rendering what the bootstrap host and what the cluster get');
     const objects = listClusterObjects(set);
     const result = await compareRenders(set, createRender(renderer, objects, signal));
-    return { ...result, hasRealNames: hasRealNames(objects) };
+    return { ...nothing, ...result, hasRealNames: hasRealNames(objects) };
   } catch (error) {
     signal.throwIfAborted();
     return { ...nothing, failure: (error as Error).message };

@@ -27,11 +27,6 @@ export interface PoolRenders {
   }[];
 }
 
-interface Comparison {
-  readonly renders: readonly PoolRenders[];
-  readonly problems: readonly ManifestProblem[];
-}
-
 interface RenderedFile {
   readonly name: string;
   /** The manifest that it comes from. */
@@ -47,7 +42,7 @@ const MAX_FAULTS = 10;
  * some manifests until it knows which ones are at fault.
  * @throws ProgramError, FileError; the signal's reason
  */
-export async function compareRenders(set: ManifestSet, render: RenderFiles): Promise<Comparison> {
+export async function compareRenders(set: ManifestSet, render: RenderFiles) {
   const visible = set.manifests.filter(({ fileName }) => !fileName.startsWith('.'));
   const read = visible.map(({ fileName: name, file, content }) => ({ name, file, content }));
   const bootstrap = await renderAll(read, render);
