@@ -126,6 +126,8 @@ test('prints only the items that name a code', async () => {
   const [text = ''] = (await explain('Ready')).split(SEE_ALSO);
   expect(findAll(text, /^- `(\w+)` is False, `\w+`: /gm)).toEqual(['Ready', 'Ready']);
   expect(await explain('RenderFails')).toMatch(/^RenderFails: the operator ends with …; correct the manifest, /);
+  // A sentence is complete without the link of the page.
+  expect(await explain('ConfigTerminating')).toMatch(/ See below \(inspect\/in-use-and-being-deleted\)\.\n/);
 });
 
 const STUCK = 'machineconfig.machineconfiguration.openshift.io "rendered-master-553d5d52" not found';
