@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
+import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
 import { encodeBase64 } from '../../src/install/manifest.ts';
+import { memoryLog } from '../support/log.ts';
 import { START } from '../virtual-time/clock.ts';
 import { SECRET } from '../virtual-time/replica.ts';
 import { startWorld, VirtualWorld } from '../virtual-time/world.ts';
@@ -57,4 +60,18 @@ test('waits at start until the Secret contains a valid authority', async () => {
     `${PROBLEM}it does not exist`,
     expect.stringContaining('cannot be used: the authority expired at '),
   ]);
+});
+
+test('logs that it cannot issue a certificate for the name of its Service', async () => {
+  const { certificatePem, privateKeyPem } = await createAuthority({ days: 1, now: new Date() });
+  const data = { 'ca.crt': encodeBase64(certificatePem), 'ca.key': encodeBase64(privateKeyPem) };
+  const json = async () => await Promise.resolve({ kind: 'Secret', data });
+  const { log, messages } = memoryLog();
+  const stop = new AbortController();
+  const options = { api: { json } as unknown as KubeApi, log, signal: stop.signal, namespace: 'ä', name: 'x' };
+  const following = followAuthoritySecret(options);
+  const problem: unknown = expect.stringMatching(/^cannot issue a serving certificate: .* cannot be verified for /);
+  await expect.poll(messages).toEqual([problem]);
+  stop.abort();
+  await expect(following).rejects.toThrow('aborted');
 });
