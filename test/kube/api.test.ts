@@ -104,6 +104,17 @@ test('rejects with the 401 if the kubeconfig can no longer be read', async () =>
   expect(load).toHaveBeenCalledOnce();
 });
 
+test('sends a request without TLS if the address says so', async () => {
+  const server = createServer((_request, response) => void response.end('{}'));
+  const port = await listen(server, 0, '127.0.0.1');
+  const { send } = await startApi(
+    () => {},
+    () => ({ server: `http://127.0.0.1:${port}` }),
+  );
+  expect(await send()).toEqual({});
+  server.close().closeAllConnections();
+});
+
 test.each([
   [{ 'retry-after': '7' }, { retryAfterMs: 7_000 }],
   [{ 'retry-after': 'Infinity' }, { retryAfterMs: 60_000 }],
