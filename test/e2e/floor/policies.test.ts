@@ -25,11 +25,7 @@ async function deletionStatus(config: string): Promise<number> {
 }
 
 test.for<{ policy: Policy; fields: readonly string[] }>([
-  { policy: 'nodes', fields: ['currentConfig'] },
-  { policy: 'nodes', fields: ['desiredConfig'] },
   { policy: 'nodes', fields: ['currentConfig', 'desiredConfig'] },
-  { policy: 'pools', fields: ['spec'] },
-  { policy: 'pools', fields: ['status'] },
   { policy: 'pools', fields: ['spec', 'status'] },
 ])('the policy of $policy denies when $fields name the config', async ({ policy, fields }) => {
   const config = await cluster.config();
@@ -76,19 +72,6 @@ test('a config of 1.4 MiB is denied until its node has moved', async () => {
 
   await cluster.moveNode(node, { currentConfig: await cluster.config() });
   await expect.poll(() => deletionStatus(config)).toBe(200);
-});
-
-test('a terminating pool does not count', async () => {
-  const config = await cluster.config();
-  const finalizers = ['e2e.machineconfig-guard.io/hold'];
-  const pool = await cluster.pool({ spec: config, status: config, finalizers });
-  const path = `${PATHS.pools}/${pool.metadata.name}`;
-  await awaitReferences(cluster, config, ['pools']);
-
-  await cluster.admin.delete(path);
-
-  await expect.poll(() => deletionStatus(config)).toBe(200);
-  await cluster.admin.patch(path, { metadata: { finalizers: null } });
 });
 
 test.for([
