@@ -4,9 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
 import { MODES } from '../../src/api/settings.ts';
 import { buildManifests } from '../../src/install/kustomization.ts';
-import { buildPolicy } from '../../src/install/policy.ts';
 import { PROFILES } from '../../src/install/profiles.ts';
-import { RENDER_OPTIONS } from '../install/rendered-sets.ts';
 import { readPromises, splitTest, toPattern } from '../promises/promises.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
@@ -47,29 +45,6 @@ test.each(readPromises())('a test proves: $promise', (promised) => {
 test.for(listFiles('docs').filter((file) => file.endsWith('.yaml')))('%s is YAML with valid modes', (file) => {
   expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
   expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '?(\w*)/g)));
-});
-
-test('each binding and each upgrade of docs/fleet names placements and policies that the page creates', () => {
-  type Named = { readonly name: string };
-  interface FleetObject {
-    readonly kind: string;
-    readonly metadata: Named;
-    readonly placementRef?: Named;
-    readonly subjects?: readonly Named[];
-    readonly spec?: { readonly managedPolicies?: readonly string[] };
-  }
-  const files = ['policies', 'cluster-group-upgrade'].map((name) => readFile(`docs/fleet/${name}.yaml`));
-  const objects = files.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as FleetObject));
-  const namesOf = (kind: string) => objects.filter((each) => each.kind === kind).map(({ metadata }) => metadata.name);
-  const rendered = (['fail-closed', 'policy-floor'] as const).flatMap((profile) =>
-    buildPolicy({ ...RENDER_OPTIONS, profile }).files.map(({ objectName }) => objectName),
-  );
-  const policies = [...namesOf('Policy'), ...rendered];
-  const bindings = objects.filter(({ kind }) => kind === 'PlacementBinding');
-  expect(bindings.map(({ placementRef }) => placementRef?.name)).toEqual(namesOf('Placement'));
-  const bound = bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name));
-  expect(new Set(bound)).toEqual(new Set(policies));
-  expect(policies).toEqual(expect.arrayContaining(objects.flatMap(({ spec }) => spec?.managedPolicies ?? [])));
 });
 
 test('the role for Argo CD is for the kinds of the overlays, and no others', () => {

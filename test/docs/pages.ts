@@ -30,7 +30,7 @@ export type Panel = Readonly<Record<'title' | 'type' | 'datasource', string>> & 
   readonly format?: string;
   readonly yaxes?: readonly { readonly format: string }[];
   readonly valueMaps?: readonly Readonly<Record<'value' | 'text', string>>[];
-  readonly targets: readonly { readonly expr: string }[];
+  readonly targets: readonly Readonly<Record<'expr' | 'legendFormat', string>>[];
 };
 
 /** The dashboard. Kustomize generates its object from the file. */

@@ -10,6 +10,7 @@ export interface Mutant {
 
 /** A field or an item of a list, and what contains it. */
 interface Field {
+  readonly path: string;
   readonly collection: Collection;
   readonly key: string;
 }
@@ -28,6 +29,20 @@ const REPLACEMENTS: readonly (readonly [RegExp, string | ((match: string) => str
   [/ < /, ' > '],
   [/\d+/, (digits) => `${digits}1`],
   [/$/, 'x'],
+];
+/** The fields whose texts are programs: PromQL, CEL, shell, or an instruction of the Containerfile. */
+const PROGRAM = /(?:xpr|xpression|run|^Containerfile: -)$/;
+/** In a program, each place that fits is changed alone. */
+const PROGRAM_REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
+  [/(?<=\d)(?!\d)/g, '1'],
+  [/ && | \|\| /g, ' ^ '],
+  [/\b(?:and|or|unless)\b/g, 'xor'],
+  [/[!=]=~?/g, '>='],
+  [/ [<>] /g, ' == '],
+  [/ by \([^)]*\)/g, ''],
+  [/ offset \w+/g, ''],
+  [/\b(?:increase|max|max_over_time|min|rate|sum)(?= by|\()/g, 'avg'],
+  [/ --[a-z][\w-]*(?:=[^\s"]+)?/g, ''],
 ];
 export const EVERY_OBJECT = 'every object: label';
 /** Labels that say which installation has created an object. */
@@ -50,14 +65,22 @@ export function listMutants(installed: Installed): readonly Mutant[] {
   }
   collectFields(installed.dashboard, 'dashboard:', fields);
   collectFields(installed.instructions, 'Containerfile:', fields);
+  for (const object of installed.fleet)
+    collectFields(object, `fleet ${object.kind} ${object.metadata?.name ?? ''}:`, fields);
+  for (const [name, workflow] of installed.workflows) collectFields(workflow, `workflow ${name}:`, fields);
   return [...fields].flatMap(([name, places]) => {
-    const [{ collection, key }] = places as [Field];
+    const [{ collection, key, path }] = places as [Field];
     const value = getField(collection, key);
     const removal = { name: `${name}: removed`, apply: () => applyAll(places, removeField) };
     if (typeof value === 'object') return [removal];
-    const changed = changeScalar(value);
-    const change = (place: Field) => setField(place, changed);
-    return [{ name: `${name}: ${format(changed)}`, apply: () => applyAll(places, change) }, removal];
+    const changes = PROGRAM.test(path) ? changeProgram(String(value)) : [changeScalar(value)];
+    return [
+      ...changes.map((changed) => {
+        const change = (place: Field) => setField(place, changed);
+        return { name: `${name}: ${format(changed)}`, apply: () => applyAll(places, change) };
+      }),
+      removal,
+    ];
   });
 }
 
@@ -70,7 +93,7 @@ function collectFields(collection: object, path: string, fields: Map<string, Fie
     const name = `${start} ${formatKey(collection, key, value)}`;
     const isCollection = typeof value === 'object' && value !== null;
     const identity = isCollection ? name : `${name} = ${format(value)}`;
-    fields.set(identity, [...(fields.get(identity) ?? []), { collection: collection as Collection, key }]);
+    fields.set(identity, [...(fields.get(identity) ?? []), { path: name, collection: collection as Collection, key }]);
     if (isCollection) collectFields(value as object, name, fields);
   }
 }
@@ -96,6 +119,15 @@ function changeScalar(value: unknown): unknown {
   const text = String(value);
   const [pattern, replacement] = REPLACEMENTS.find(([each]) => each.test(text)) ?? [/$/, 'x'];
   return text.replace(pattern, replacement as string);
+}
+
+function changeProgram(text: string): readonly string[] {
+  const changes = PROGRAM_REPLACEMENTS.flatMap(([pattern, replacement]) =>
+    [...text.matchAll(pattern)].map(({ index, 0: { length } }) => {
+      return text.slice(0, index) + replacement + text.slice(index + length);
+    }),
+  );
+  return changes.length === 0 ? [`${text}x`] : changes;
 }
 
 function applyAll(places: readonly Field[], change: (place: Field) => () => void): () => void {

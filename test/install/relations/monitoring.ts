@@ -10,7 +10,7 @@ import { MODES } from '../../../src/api/settings.ts';
 import type { Expiry } from '../../../src/certificates/key-pair.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import type { Outcome } from '../../../src/review/verdict.ts';
-import { findAll, readTableRows } from '../../docs/pages.ts';
+import { findAll, listPanels, readTableRows } from '../../docs/pages.ts';
 import { memoryLog } from '../../support/log.ts';
 import { type Installed, type Relation, required, sendOnce } from './relation.ts';
 
@@ -208,6 +208,25 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
       for (const expr of quantiles)
         expect(expr).toMatch(/^histogram_quantile\(0\.\d+, sum by \(le, \w+\) \(rate\(\w+_bucket\[5m\]\)\)\)$/);
       for (const [, job] of expressions.join('\n').matchAll(/job="([^"]*)"/g)) expect(job).toBe(SERVICE_NAME);
+    },
+  },
+  {
+    rule: 'the legend of each panel has the labels and the quantile of its query, and the title its window',
+    check: ({ dashboard }) => {
+      for (const { title, targets } of listPanels(dashboard)) {
+        for (const { expr, legendFormat } of targets) {
+          const labels = findAll(expr, / by \(([^)]*)\)/g).flatMap((text) => text.replace('le, ', '').split(', '));
+          const quantile = findAll(expr, /_quantile\(([\d.]+)/g).map((share) => `p${100 * Number(share)}`);
+          const legend = [...quantile, ...labels.map((label) => `{{${label}}}`)];
+          // Each replica has its own memory.
+          const expected = expr.startsWith('process_') ? '{{pod}}' : legend.join(' ');
+          if (expected !== '' || legendFormat.includes('{')) expect(legendFormat).toBe(expected);
+          for (const window of findAll(expr, /^sum.*\[(\w+)\]/g)) expect(title).toContain(` in ${spellTime(window)}`);
+          // Each replica exports every gauge of the cluster, and counts its own answers.
+          const counted = /^sum(?: by \([^)]*\) )?\(increase\(\w+_total\[\w+\]\)\)$/;
+          expect(expr).toMatch(expr.includes('_total') ? counted : /^(?:count|histogram_quantile|max|min|process_)/);
+        }
+      }
     },
   },
   {

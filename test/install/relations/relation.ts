@@ -20,7 +20,9 @@ import type {
   V1ValidatingWebhook,
   V1ValidatingWebhookConfiguration,
 } from '@kubernetes/client-node';
-import { type Dashboard, listPanels, readDashboard, readFile } from '../../docs/pages.ts';
+import { parse, parseAllDocuments } from 'yaml';
+import { type Dashboard, listFiles, listPanels, readDashboard, readFile } from '../../docs/pages.ts';
+import path from 'node:path';
 import type { RenderedObject, RenderedSet } from '../rendered-sets.ts';
 
 interface Alert {
@@ -98,6 +100,60 @@ interface ObjectsByKind {
 type Kind = keyof ObjectsByKind;
 type ObjectOf<K extends Kind> = ObjectsByKind[K] & RenderedObject;
 
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly { readonly values: readonly string[] }[];
+}
+
+interface ConfigurationPolicy extends RenderedObject {
+  readonly spec: {
+    readonly 'object-templates': readonly {
+      readonly complianceType: string;
+      readonly objectDefinition: RenderedObject;
+    }[];
+  };
+}
+
+/** An object of docs/fleet. */
+export interface FleetObject extends RenderedObject {
+  readonly placementRef?: object;
+  readonly subjects?: readonly object[];
+  readonly mirror?: { readonly additionalImages: readonly object[] };
+  readonly spec: {
+    readonly predicates?: readonly [{ readonly requiredClusterSelector: { readonly labelSelector: LabelSelector } }];
+    readonly tolerations?: readonly object[];
+    readonly remediationAction?: string;
+    readonly managedPolicies?: readonly string[];
+    readonly clusterLabelSelectors?: readonly LabelSelector[];
+    readonly remediationStrategy?: { readonly canaries: readonly string[]; readonly maxConcurrency: number };
+    readonly imageDigestMirrors?: readonly { readonly source: string; readonly mirrors: readonly string[] }[];
+    readonly 'policy-templates'?: readonly { readonly objectDefinition: ConfigurationPolicy }[];
+    readonly disabled?: boolean;
+  };
+}
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: object;
+}
+
+/** A workflow of GitHub, or the action that workflows share. */
+export interface Workflow {
+  readonly on: object;
+  readonly permissions?: object;
+  readonly jobs?: Readonly<Record<string, Job>>;
+  readonly runs?: { readonly steps: readonly Step[] };
+}
+
+export interface Job {
+  readonly needs?: readonly string[];
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly strategy?: { readonly matrix: { readonly command: readonly string[] } };
+  readonly steps: readonly Step[];
+  readonly [field: string]: unknown;
+}
+
 /** Relates what is installed to the code, or to another object that must agree with it. */
 export interface Relation {
   /** A sentence that says what has to be so. */
@@ -150,8 +206,8 @@ export class GuardSet {
 }
 
 /**
- * The kinds of objects that were read since it was emptied: `*` for all, `dashboard` or `Containerfile`. It says which
- * relations a change can concern.
+ * The kinds of objects that were read since it was emptied: `*` for all, `dashboard`, `Containerfile`, `fleet` or
+ * `workflow`. It says which relations a change can concern.
  */
 export const readKinds = new Set<string>();
 
@@ -160,15 +216,22 @@ export class Installed {
   readonly guards: readonly GuardSet[];
   readonly #sets: readonly RenderedSet[];
   readonly #dashboard: Dashboard;
-  readonly #instructions: readonly string[];
+  readonly #instructions = listInstructions();
+  readonly #fleet = listFiles('docs/fleet')
+    .filter((file) => file.endsWith('.yaml'))
+    .flatMap((file) => parseAllDocuments(readFile(file)).map((document) => document.toJS() as FleetObject));
+  readonly #workflows = new Map(
+    [...listFiles('.github/workflows'), '.github/actions/setup/action.yaml'].map((file) => [
+      path.basename(file, '.yaml'),
+      parse(readFile(file)) as Workflow,
+    ]),
+  );
 
   constructor(sets: readonly RenderedSet[]) {
     this.#sets = sets;
     const withGuard = sets.filter(({ objects }) => objects.some(({ kind }) => kind === 'Deployment'));
     this.guards = withGuard.map((set) => new GuardSet(set));
     this.#dashboard = readDashboard();
-    const instructions = listInstructions();
-    this.#instructions = instructions.slice(instructions.findLastIndex((each) => each.startsWith('FROM ')));
   }
 
   get sets(): readonly RenderedSet[] {
@@ -181,10 +244,21 @@ export class Installed {
     return this.#dashboard;
   }
 
-  /** Those of the image, without its build stage. */
+  /** Those of the Containerfile. */
   get instructions(): readonly string[] {
     readKinds.add('Containerfile');
     return this.#instructions;
+  }
+
+  get fleet(): readonly FleetObject[] {
+    readKinds.add('fleet');
+    return this.#fleet;
+  }
+
+  /** By their names. */
+  get workflows(): ReadonlyMap<string, Workflow> {
+    readKinds.add('workflow');
+    return this.#workflows;
   }
 
   /** The expressions of all panels. */
@@ -192,10 +266,11 @@ export class Installed {
     return listPanels(this.dashboard).flatMap(({ targets }) => targets.map(({ expr }) => expr));
   }
 
-  /** The arguments of the instructions of the image with a keyword, such as `USER`. */
+  /** The arguments of the instructions of the image, without its build stage, with a keyword, such as `USER`. */
   listArguments(keyword: string): readonly string[] {
     const start = `${keyword} `;
-    return this.instructions.filter((each) => each.startsWith(start)).map((each) => each.slice(start.length));
+    const image = this.instructions.slice(this.instructions.findLastIndex((each) => each.startsWith('FROM ')));
+    return image.filter((each) => each.startsWith(start)).map((each) => each.slice(start.length));
   }
 
   /** All alerts, once for each set that has them. */

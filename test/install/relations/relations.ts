@@ -1,4 +1,5 @@
 import { CERTIFICATE_RELATIONS } from './certificates.ts';
+import { FLEET_RELATIONS } from './fleet.ts';
 import { OBJECT_RELATIONS } from './objects.ts';
 import { SETTINGS_RELATIONS } from './settings.ts';
 import { MONITORING_RELATIONS } from './monitoring.ts';
@@ -8,9 +9,11 @@ import { POLICY_RELATIONS } from './policies.ts';
 import { RIGHT_RELATIONS } from './rights.ts';
 import type { Relation } from './relation.ts';
 import { WEBHOOK_RELATIONS } from './webhook.ts';
+import { WORKFLOW_RELATIONS } from './workflows.ts';
 
 export const RELATIONS: readonly Relation[] = [
   ...CERTIFICATE_RELATIONS,
+  ...FLEET_RELATIONS,
   ...MONITORING_RELATIONS,
   ...OBJECT_RELATIONS,
   ...POD_RELATIONS,
@@ -19,4 +22,5 @@ export const RELATIONS: readonly Relation[] = [
   ...RIGHT_RELATIONS,
   ...SETTINGS_RELATIONS,
   ...WEBHOOK_RELATIONS,
+  ...WORKFLOW_RELATIONS,
 ];
