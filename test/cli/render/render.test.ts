@@ -148,5 +148,7 @@ const REJECTED = readFileSync(new URL('rejected-flags.yaml', import.meta.url), '
 test.each(parse(REJECTED) as readonly string[][])('with %j %j, exits with 2 and writes nothing', async (...args) => {
   expect(await render(...args)).toEqual(usageError());
   expect(await runProgram(['render', '--out', out])).toEqual(usageError('--image is needed'));
+  const ofCluster = await runProgram(['render', '--profile', 'monitoring', '--out', out]);
+  expect(ofCluster).toEqual(usageError('--profile monitoring needs --out -, for a running cluster'));
   expect(existsSync(out)).toBe(false);
 });

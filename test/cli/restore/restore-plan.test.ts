@@ -69,24 +69,16 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['the status is empty', {}, SET_STATUS],
   ['the status is empty and a machine is updated', { updated: 1 }, [...PAUSE, ...END]],
   ['the status dangles', { status: GONE }, SET_STATUS],
-  ['the status dangles and a machine is updated', { status: GONE, updated: 1 }, CREATE],
   ['the status names the missing config', { status: MISSING }, CREATE],
-  ['the spec names the missing config', { spec: MISSING, status: MISSING, updated: 3 }, CREATE],
   ['a machine is missing', { status: RENDERED, masters: 2 }, [...PAUSE, 'AwaitMachines', ...END]],
   ['a machine is missing and the status is empty', { masters: 2 }, [...PAUSE, ...SERVE, ...END]],
   ['the wanted number of machines is unknown', { masters: 1, replicas: undefined }, SET_STATUS],
   ['a person has paused the pool', { masters: 2, paused: true }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
-  ['another restore has paused the pool', { masters: 2, ...OTHER_PAUSE }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
   ['an earlier restore has paused the pool', { masters: 2, ...OWN_PAUSE }, ['CreateConfig', ...SERVE, ...END]],
   ['only the pool names the config', { status: MISSING, updated: 1, replicas: 0, masters: 0 }, ['CreateConfig']],
-  ['the config was created', { ...INTERRUPTED, masters: 2 }, [...SERVE, ...END]],
   ['the status was set', { ...INTERRUPTED, masters: 2, status: MISSING }, ['AwaitMachines', ...END]],
-  ['all machines have joined', { ...INTERRUPTED, status: MISSING }, END],
-  ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, END],
   ['only the status is missing in a paused pool', { exists: true, paused: true }, ['SetPoolStatus', 'AwaitNodes']],
   ['no node names the config any more', { ...INTERRUPTED, status: RENDERED, masters: 0, replicas: 0 }, ['UnpausePool']],
-  ['only its nodes are still Degraded', { exists: true, status: MISSING }, ['AwaitNodes']],
-  ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, ['AwaitNodes']],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, ['AwaitNodes']],
 ])('plans these steps if %s', (_condition, situation, actions) => {
   const { steps, report } = planRestore(CONTENT, createState(situation), OPTIONS);
@@ -103,13 +95,11 @@ test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
   ['it is unknown, but the config exists', { ...INTERRUPTED, replicas: undefined }, []],
   ['a person has paused the pool', { paused: true }, ['Its pool master stays paused.']],
-  ['this restore has paused the pool', OWN_PAUSE, []],
   ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
   ['the content is accepted', {}, ['The hash in the name does not prove the content: '], { mismatch }],
   ['a copy of a node is served', {}, ['New machines of pool master boot with the content of node/a:/b.'], OF_NODE],
   ['the status names it', { status: MISSING }, ['boot with the content of standard input'], OF_STDIN],
   ['the spec names it and a machine is updated', { spec: MISSING, updated: 1 }, ['New machines of pool'], OF_NODE],
-  ['a machine is updated, and the status names it', { status: MISSING, updated: 1 }, [], OF_NODE],
 ])('warns if %s', (_condition, situation, warnings, content) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
   const options = { ...OPTIONS, acceptContent: true };
@@ -186,7 +176,6 @@ test('advises the nodes whose disk can have the config to name it, also those of
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
 
 test.each([
-  ['a matching hash and no Ignition content', { config: EMPTY }, false, undefined],
   ['another hash', { config: CONFIG, mismatch }, false, 'HashDiffers'],
   ['another hash and no Ignition content', { config: EMPTY, mismatch }, true, 'NoIgnitionContent'],
   ['another hash that is accepted', { config: CONFIG, mismatch }, true, undefined],
