@@ -113,13 +113,6 @@ test('plans a config without an owner, and warns, if its pool does not exist', (
   expect(report.warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
 });
 
-test('counts a master as missing until it has reported its config', () => {
-  const state = createState({ status: RENDERED, masters: 2 });
-  const nodes = [...state.nodes, inspectedNode('control2', { role: 'master' })];
-  const { steps } = planRestore(CONTENT, { ...state, nodes }, OPTIONS);
-  expect(steps.map(({ action }) => action)).toContain('AwaitMachines');
-});
-
 const MASTER = inspectedNode('control0', { role: 'master' });
 const DRAINED = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
 const WORKERS = ['w0', 'w1', 'w2', 'w3'].map((name) => inspectedNode(name, { ...STUCK, role: 'worker' }));

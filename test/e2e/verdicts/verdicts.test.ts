@@ -15,14 +15,12 @@ const { cluster } = installed;
 await installed.clear();
 await cluster.node({ currentConfig: 'rendered-worker-old', desiredConfig: 'rendered-worker-old' });
 
-async function createPool(options: { spec?: string; status?: string }): Promise<string> {
+async function createPool(options: { status: string }): Promise<string> {
   return (await cluster.pool(options)).metadata.name;
 }
 
 test.for<[kind: string, field: string, noun: string, refer: (config: string) => Promise<string>]>([
   ['Node', 'currentConfig', 'node', (config) => cluster.node({ currentConfig: config })],
-  ['Node', 'desiredConfig', 'node', (config) => cluster.node({ desiredConfig: config })],
-  ['MachineConfigPool', 'spec', 'pool', (config) => createPool({ spec: config })],
   ['MachineConfigPool', 'status', 'pool', (config) => createPool({ status: config })],
   ['MachineOSBuild', 'machineConfig', 'build', (config) => cluster.build(config, 'Building')],
 ])('denies and names the referrer when only %s %s names the config', async ([kind, field, noun, refer]) => {

@@ -73,7 +73,7 @@ export function listMutants(installed: Installed): readonly Mutant[] {
     const value = getField(collection, key);
     const removal = { name: `${name}: removed`, apply: () => applyAll(places, removeField) };
     if (typeof value === 'object') return [removal];
-    const changes = PROGRAM.test(path) ? changeProgram(String(value)) : [changeScalar(value)];
+    const changes = typeof value === 'string' && PROGRAM.test(path) ? changeProgram(value) : [changeScalar(value)];
     return [
       ...changes.map((changed) => {
         const change = (place: Field) => setField(place, changed);

@@ -81,7 +81,7 @@ export const FLEET_RELATIONS: readonly Relation[] = [
       const [deployment, { spec }] = [guard.get('Deployment'), single.get('Deployment')];
       const topology = '(eq (fromClusterClaim "controlplanetopology.openshift.io") "SingleReplica")';
       const replicas = `{{ ternary ${spec?.replicas} ${deployment.spec?.replicas} ${topology} | toInt }}`;
-      const [consistent] = conditions.filter(({ type }) => type === 'ReferencesConsistent');
+      const consistent = conditions.find(({ type }) => type === 'ReferencesConsistent');
       expect(listFleet(installed, 'Policy').map(describePolicy)).toEqual([
         ['mcguard-enforce', 'enforce', { ...settings, spec: { mode: 'Enforce', holdSuperseded } }],
         ['mcguard-audit', 'enforce', { ...settings, spec: { mode: 'Audit', holdSuperseded } }],
