@@ -173,6 +173,8 @@ test.each([
   ['DiskDifers', '; the nearest: DiskDiffers, '],
   ['webhook', '; the nearest: operate/no-webhook, troubleshooting/failed-calling-webhook-, '],
   ['override', '; the nearest: MCG_OVERRIDDEN, '],
+  // Not the language of each block.
+  ['console', /; the nearest: \S+ and \S+; read the first: /],
   ['how long does the hold last?', '; the nearest: operate/hold-what-may-be-booting, '],
   ['off for months', '; the nearest: year'],
   ['operate/nowhere', '; the nearest: operate'],
