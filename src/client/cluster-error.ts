@@ -3,11 +3,11 @@ import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, describeError, isTimeout } from '../kube/errors.ts';
 import { CredentialsError } from './credentials-error.ts';
+import { quote } from '../diagnosis/quote.ts';
 import { shell, verbatim } from '../diagnosis/shell-command.ts';
 import { type Advice, advise, LOGIN_ADVICE, toApplyCommand } from './output/advice.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-const MAX_QUOTE_LENGTH = 300;
 /** The text of a policy can be a paragraph. */
 const MAX_DENIAL_LENGTH = 1_000;
 const NOT_INSTALLED =
@@ -52,10 +52,10 @@ export function toCliError(error: unknown, { address }: Pick<KubeApi, 'address'>
     const reason = explainConnectionError(cause.cause);
     return explain(`cannot connect to ${server}: ${reason}`, needsLogin ? LOGIN_ADVICE : undefined);
   }
-  const maxLength = isDeniedByAdmission(cause) ? MAX_DENIAL_LENGTH : MAX_QUOTE_LENGTH;
-  const reason = toPrintableLine(cause instanceof ApiError ? cause.message : describeError(cause), maxLength);
-  if (!(cause instanceof ApiError)) return explain(`cannot ${verb} ${target}: ${reason}`);
-  if (isDeniedByAdmission(cause)) return explain(`${server} denies ${verb} of ${target}: ${reason}`);
+  if (!(cause instanceof ApiError)) return explain(`cannot ${verb} ${target}: ${quote(describeError(cause))}`);
+  if (isDeniedByAdmission(cause))
+    return explain(`${server} denies ${verb} of ${target}: ${toPrintableLine(cause.message, MAX_DENIAL_LENGTH)}`);
+  const reason = quote(cause.message);
   switch (cause.status) {
     case 401:
       return explain(`${server} rejects the credentials of the kubeconfig`, LOGIN_ADVICE);
@@ -104,13 +104,13 @@ function adviseRoles(
 }
 
 function explainConnectionError(error: unknown): string {
-  const reason = toPrintableLine(describeError(error), MAX_QUOTE_LENGTH);
-  if (error instanceof CredentialsError || reason !== 'ERR_TLS_CERT_ALTNAME_INVALID') {
+  const reason = quote(describeError(error));
+  if (reason !== 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const hasCode = ([codes]: readonly [string, string]) => codes.split(' ').some((code) => reason.startsWith(code));
     return CONNECTION_PROBLEMS.find(hasCode)?.[1] ?? reason;
   }
   const { cert } = error as { readonly cert?: { readonly subjectaltname?: string } };
-  const names = toPrintableLine(cert?.subjectaltname ?? 'none', MAX_QUOTE_LENGTH);
+  const names = quote(cert?.subjectaltname ?? 'none');
   return `its certificate is for other names (${names}); correct server or tls-server-name in the kubeconfig`;
 }
 

@@ -5,7 +5,7 @@ import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/clu
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser, createTimeoutOption, parseCount } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
+import { quote } from '../../diagnosis/quote.ts';
 import { createBootstrapCommand } from './bootstrap-command.ts';
 import { checkCluster, type CheckOptions } from './check-cluster.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
@@ -19,7 +19,6 @@ interface CheckFlags extends ReportFlags {
   readonly timeout: number;
 }
 
-const MAX_REASON_LENGTH = 300;
 const parseRole = createParser(/^[\w.-]+$/, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
 const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
@@ -96,6 +95,6 @@ async function runCheck(flags: CheckFlags, output: Output) {
 /** Only the list of the nodes has the selector of the flags. */
 function explainSelectorError(error: unknown): unknown {
   if (!hasAnswered(error) || error.cause.status !== 400 || error.access.resource !== 'nodes') return error;
-  const reason = toPrintableLine(error.cause.message, MAX_REASON_LENGTH);
+  const reason = quote(error.cause.message);
   return new CliError(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage, { cause: error });
 }

@@ -12,9 +12,8 @@ import {
 } from '../../install/webhook-configuration.ts';
 import { ADMISSION_POLICY, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { formatFlagLabels } from '../../install/profiles.ts';
-import { MAX_NAME_LENGTH } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
+import { quote } from '../../diagnosis/quote.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
@@ -142,7 +141,7 @@ function findAlteration({
   const { matchLabels = {}, matchExpressions = [] } = objectSelector;
   if (Object.keys(matchLabels).length + matchExpressions.length > 0) return 'an objectSelector';
   const condition = matchConditions.find(({ expression }) => expression !== MATCH_CONDITION);
-  if (condition !== undefined) return `the match condition "${toPrintableLine(condition.name, MAX_NAME_LENGTH)}"`;
+  if (condition !== undefined) return `the match condition "${quote(condition.name)}"`;
   const isCalled = rules?.some(
     ({ apiGroups, operations, resources }) =>
       includes(apiGroups, MCO_GROUP) && includes(operations, 'DELETE') && includes(resources, 'machineconfigs'),

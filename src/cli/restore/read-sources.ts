@@ -4,7 +4,8 @@ import { listAll } from '../../client/cluster-reader.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { joinFirst, toPrintableLine } from '../../common/printable-text.ts';
+import { joinFirst } from '../../common/printable-text.ts';
+import { quote } from '../../diagnosis/quote.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
@@ -117,7 +118,6 @@ const UPDATE_FILE = '/etc/machine-config-daemon/currentconfig';
 /** The daemon's pod mounts the disk of the host here. */
 const HOST_ROOT = '/rootfs';
 const EXEC_TIMEOUT_MS = 30_000;
-const MAX_REASON_LENGTH = 300;
 const MAX_NAMES = 5;
 
 /**
@@ -223,7 +223,7 @@ async function readFile(
     if (signal.aborted) throw signal.reason;
     // The message of the API server says whether a right is missing, or how the kubelet cannot be reached.
     const reason = error instanceof ApiError ? error.message : describeError(error);
-    return toPrintableLine(error instanceof FileError ? reason : `${file}: ${reason}`, MAX_REASON_LENGTH);
+    return quote(error instanceof FileError ? reason : `${file}: ${reason}`);
   }
 }
 
