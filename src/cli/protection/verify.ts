@@ -116,23 +116,20 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
   const width = getLineWidth(format);
   const { webhooks, floor, mode, warnings, unused, dryRun, answer, state, explanation, advice, waysOut } = report;
   const bindings = floor?.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
-  const facts: [string, string][] = [
+  const facts: readonly (readonly [subject: string, text: string | null])[] = [
     ['webhook', webhooks?.map(formatWebhook).join('; ') ?? '<unknown>'],
     ['policies', bindings?.join(', ') ?? '<unknown>'],
     ['mode', mode ?? (webhooks?.length === 0 ? '' : 'Enforce (default: no MachineConfigGuard exists)')],
+    [
+      'unused',
+      unused && `${unused.config} ${unused.wouldBeDeleted ? 'can be deleted' : `is denied: ${unused.message}`}`,
+    ],
+    ['dry run', dryRun && `deletion of ${dryRun.config}, in use by ${dryRun.kind} ${dryRun.name} (${dryRun.field})`],
+    ['answer', answer && (answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`)],
+    ...warnings.map((warning) => ['warning', warning] as const),
   ];
-  if (unused !== null) {
-    const { config, message, wouldBeDeleted } = unused;
-    facts.push(['unused', wouldBeDeleted ? `${config} can be deleted` : `${config} is denied: ${message}`]);
-  }
-  if (dryRun !== null) {
-    const { config, kind, name, field } = dryRun;
-    facts.push(['dry run', `deletion of ${config}, in use by ${kind} ${name} (${field})`]);
-  }
-  if (answer !== null) facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
-  facts.push(...warnings.map((warning): [string, string] => ['warning', warning]));
-  const lines = facts.map(([subject, text]) =>
-    wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
+  const lines = facts.flatMap(([subject, text]) =>
+    text === null ? [] : wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
   );
   return [
     ...lines,
