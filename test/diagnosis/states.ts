@@ -190,16 +190,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'correct the source MachineConfig of pool worker that the message is about',
     ],
   },
-  'R13 after the patch of the pool': {
-    source: 'openshift/machine-config-operator#4594: the operator takes the node back (getAllCandidateMachines)',
-    nodes: {
-      'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.notFound(W.X)) },
-      'worker-1': both(W.A),
-    },
-    pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
-    configs: [W.A],
-    problems: ['ConfigMissing?'],
-  },
   R14: {
     source: 'crc-org/snc#615: a script deleted the desired config, which the operator renders again',
     nodes: { crc: { roles: ['master', 'worker'], current: M.A, desired: M.B, ...degraded('unauthorized') } },
@@ -788,16 +778,6 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [M.A, W.A],
     problems: ['DesiredOutdated'],
     repairs: [`${ANNOTATE} master-0 ${annotations(M.A, 'desiredConfig')}`],
-  },
-  'S21 after the update': {
-    source: 'openshift-metal3/dev-scripts#298; the real controller of 4.20 takes it back within 20 s',
-    nodes: { 'master-0': { roles: ['master', 'worker'], ...both(W.A) } },
-    pools: {
-      master: { spec: M.A, status: M.A, counts: [1, 0, 0, 0] },
-      worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
-    },
-    configs: [M.A, W.A],
-    problems: ['ForeignConfig?'],
   },
   R23: {
     source: 'a public runbook of 2025: the pool was reverted in the middle of a roll-out',

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -104,14 +105,16 @@ test('rejects with the 401 if the kubeconfig can no longer be read', async () =>
   expect(load).toHaveBeenCalledOnce();
 });
 
-test('sends a request without TLS if the address says so', async () => {
+test('sends a request without TLS if the address says so, and leaves no listener on its signal', async () => {
   const server = createServer((_request, response) => void response.end('{}'));
   const port = await listen(server, 0, '127.0.0.1');
   const { send } = await startApi(
     () => {},
     () => ({ server: `http://127.0.0.1:${port}` }),
   );
-  expect(await send()).toEqual({});
+  const { signal } = new AbortController();
+  expect(await send({ signal })).toEqual({});
+  await expect.poll(() => getEventListeners(signal, 'abort')).toEqual([]);
   server.close().closeAllConnections();
 });
 

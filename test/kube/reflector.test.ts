@@ -215,14 +215,20 @@ test('follows a kind whose CRD is created and deleted', async () => {
   await expect.poll(() => [reflector.isForbidden, reflector.contentProblem]).toEqual([true, undefined]);
 });
 
-test('watches again without a pause if each watch has lasted until a probe', async () => {
-  const { awaitWatch, cluster, watches } = await follow({ timing: { probeMs: 5, backoffMs: [20, 1e9] } });
+test.each([
+  ['a probe', 5],
+  ['an event', 60_000],
+])('watches again without a pause if each watch has lasted until %s', async (_until, probeMs) => {
+  const { awaitWatch, cluster, watches, changes } = await follow({ timing: { probeMs, backoffMs: [20, 1e9] } });
   const countProbes = () => cluster.faults.requests.filter(({ query }) => query.has('limit')).length;
   // As a load balancer that cuts connections before the first bookmark.
   for (let cut = 0; cut < 14; cut += 1) {
     await awaitWatch();
     const before = countProbes();
-    await expect.poll(countProbes, { interval: 5 }).toBeGreaterThan(before + 1);
+    if (probeMs > 5) {
+      setConfig(cluster, 'a', `rendered-${cut}-x`);
+      await expect.poll(() => changes, { interval: 5 }).toHaveLength(cut + 2);
+    } else await expect.poll(countProbes, { interval: 5 }).toBeGreaterThan(before + 1);
     for (const watch of watches) watch.end();
   }
   await awaitWatch();

@@ -129,6 +129,11 @@ test('tasks that fail are counted, and logged once', async () => {
   recover();
   world.setNode('worker-1', USED);
   await expectRecovered(world);
+  // Another outage after a renewal is another problem.
+  await clock.pass(27_000);
+  world.answer(/\/leases\//, { status: 500 });
+  const countProblems = () => replica.messages().filter((message) => message.startsWith('cannot acquire')).length;
+  await clock.within(30_000, 'the problem is logged again', () => countProblems() === 2);
 });
 
 test('the servers follow the TLS profile of the cluster within 10 s', async () => {
