@@ -30,6 +30,9 @@ const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 /** For `install` commander suggests `uninstall`, and for `repair` `render`. */
 const MISLEADING_SUGGESTION = /(?<=^unknown command '(\w{3}).*)\n\(Did you mean (?!\1).*/;
 
+/** Of kubectl. */
+const DRY_RUN_OPTION = /^unknown option '--dry-run.*/;
+
 /** Such as `kubectl mcguard`, from the file that was started. */
 export function getProgramName(file: string): string {
   const { client } = PLUGIN_FILE.exec(path.basename(file))?.groups ?? {};
@@ -184,7 +187,9 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
         const error = message.replace(/^error: (?:command-argument (?=value))?/, '');
-        const text = error.replace(MISLEADING_SUGGESTION, '; list the commands with --help');
+        const text = error
+          .replace(MISLEADING_SUGGESTION, '; list the commands with --help')
+          .replace(DRY_RUN_OPTION, '$&; without --confirm, restore and uninstall write nothing');
         const width = getErrorWidth() ?? Number.POSITIVE_INFINITY;
         write(`${wrapText(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}`, width).join('\n')}\n`);
       },

@@ -20,6 +20,11 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ['check', ['manifest', 'x'], 'check has no command "manifest"; it has manifests and bootstrap\n'],
   ['who-uses', ['--request-timeout', '5x'], 'Must be a duration'],
   ['who-uses', ['-n', 'a'], "unknown option '-n'"],
+  [
+    'restore',
+    ['--dry-run=server'],
+    "unknown option '--dry-run=server'; without --confirm, restore and uninstall write",
+  ],
   ['who-uses', ['--unused', NEW], '--unused takes no names; drop --unused, or drop the names\n'],
   ['who-uses', [''], 'config name must not be empty\n'],
   ['who-uses', ['worker-'], `"worker-" begins several names: ${OLD} and ${NEW}; add more characters\n`],
