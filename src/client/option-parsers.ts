@@ -58,7 +58,7 @@ export function parseDurationOption(value: string): number {
 
 /** Of a command with `--wait`, which the flag includes. */
 export function createTimeoutOption(defaultValue: string): Option {
-  const option = new Option('--timeout <duration>', 'maximum time of --wait; also waits without --wait');
+  const option = new Option('--timeout <duration>', 'maximum time to wait; implies --wait');
   return toDurationOption(option, defaultValue).implies({ wait: true });
 }
 

@@ -95,7 +95,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       explainDeletion(report),
     ],
     avoid: ({ lostSince, referrer }) =>
-      lostSince === undefined ? '' : `Do not restore from ${referrer.name}, and do not connect to it first`,
+      lostSince === undefined
+        ? ''
+        : `Do not use ${referrer.name} as the source of a restore: its kubelet does not answer`,
     repairs: repairMissingConfig,
   },
 
@@ -245,7 +247,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles, MAX_NAMED)}`;
       return `the drain of ${names}${formatDetails(since)} ${state}`;
     },
-    avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: it can fail',
+    avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: the workload can fail',
     repairs: ({ referrer, obstacles }) => {
       const repair = { name: 'allowDisruption' } as const;
       if (obstacles === undefined) {
@@ -420,7 +422,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     repairs: ({ referrer: { name }, config, canContinue, isMissing }) => {
       const giveUp: Repair = {
         name: 'continueRestore',
-        text: `pool ${name}: unpause it, only to give up its restore`,
+        text: `pool ${name}: unpause it only to give up the restore`,
         command: toUnpauseCommand(name),
       };
       if (!canContinue) return [giveUp];
@@ -611,7 +613,7 @@ function labelNode(name: Repair['name'], text: string, node: string, labels: rea
 /** The machine-config-daemon of the node reads its own disk for `restore`. */
 function readDisk(node: string): Repair {
   const text =
-    'if somebody has annotated the node: see which config its disk has, and create it again if it is missing. ' +
+    'if a person has changed the annotations of the node: see which config its disk has, and create it again if it is missing. ' +
     'Without --confirm this writes nothing';
   const command = shell`machineconfig-guard restore --from node/${node}`;
   return { name: 'readDisk', text, command, isOneAtATime: true };
@@ -619,8 +621,8 @@ function readDisk(node: string): Repair {
 
 function forceConfig(node: string): Repair {
   const text =
-    'or let the daemon overwrite the disk without a comparison, with a drain and a reboot. ' +
-    'Files that only another config has stay';
+    'or force the update: the daemon drains the node, writes the config without comparing the disk, and reboots. ' +
+    'Files that only another config contains stay';
   const command = onHost(node, shell`touch ${verbatim(FORCE_FILE)}`);
   return { name: 'force', text, command, alternative: true, isOneAtATime: true };
 }
@@ -643,7 +645,7 @@ function readOperatorLog(deployment: string): Repair {
 }
 
 function unpause(pool: string): Repair {
-  const text = `pool ${pool}: unpause it, because the operator updates no machine of a paused pool`;
+  const text = `pool ${pool}: unpause it once the pause has served its purpose. The operator then drains and reboots its nodes`;
   return { name: 'unpause', text, command: patchPool(pool, { spec: { paused: false } }) };
 }
 

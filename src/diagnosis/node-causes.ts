@@ -37,8 +37,8 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 /** Within two retries, a daemon whose disk has a `currentconfig` updates from that, whatever the annotation says. */
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
-const PERMANENT = 'The budget allows none even while all its pods are healthy';
-const UNAVAILABLE = 'The operator updates no such node, and counts it against maxUnavailable';
+const PERMANENT = 'The budget allows no disruption even while all its pods are healthy';
+const UNAVAILABLE = 'The operator does not update the node, and counts it against maxUnavailable';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
 /** The field managers of persons, with the programs that published advice names. */
@@ -99,7 +99,7 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
       referrer,
       labels: isOwnMovable ? listLabelsForPool(own, labels, cluster.livePools, conflicting) : [],
       evidence: `custom pools ${joinWithAnd(names)}`,
-      waiting: cannotWait('The operator accepts one, and neither drains nor updates the node'),
+      waiting: cannotWait('A node can be in one custom pool only, so the operator neither drains nor updates it'),
     };
   }
   if (config === undefined) return undefined;
@@ -191,7 +191,7 @@ function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined 
   const { type } = node.daemonReason;
   const evidence = quote(reason);
   if (node.state === 'Unreconcilable' || type === 'unreconcilable') {
-    const waiting = cannotWait('No running machine can get it');
+    const waiting = cannotWait('The daemon cannot apply the change to a running machine');
     return { code: 'Unreconcilable', referrer, evidence, waiting };
   }
   const since = cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
@@ -220,7 +220,9 @@ function judgeDisk(
 
   const { pool } = cluster.poolOf(node);
   if (pool !== undefined && isRenderedName(comparedWith) && isForeignToControlPlane(toConfigName(comparedWith), pool)) {
-    const waiting = cannotWait('It reports a config of other machines, so see what runs on it before you follow it');
+    const waiting = cannotWait(
+      'Its message is about a config of another pool, so see what runs on the node before you act on it',
+    );
     return { ...cause, code: 'NodeDegraded', waiting };
   }
 
@@ -247,7 +249,7 @@ function judgeDisk(
     annotatedBy: isAnnotated
       ? `${quote(currentConfigWrite.manager)} at ${toSeconds(currentConfigWrite.at)}`
       : undefined,
-    waiting: cannotWait('The daemon overwrites no difference'),
+    waiting: cannotWait('The daemon does not overwrite what differs'),
   };
 }
 
@@ -315,7 +317,7 @@ function findStalledUpdate(node: InspectedNode, cluster: Cluster): Cause | undef
   if (config === undefined || currentConfig === undefined || !hasUpdate || (isKnown && !isLate)) return undefined;
   const waiting = isLate
     ? cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`)
-    : cannotWait('The operator knows no such state, and counts the node against maxUnavailable');
+    : cannotWait('The operator does not know this state, and counts the node against maxUnavailable');
   return { code: 'UpdateStalled', referrer, config, state: quote(state), waiting };
 }
 

@@ -59,7 +59,7 @@ function isAboutNextConfig(cause: Cause): boolean {
 function findPause({ referrer, paused, pause, pausedFor, specConfig, statusConfig }: InspectedPool): readonly Cause[] {
   const isBehind = statusConfig !== undefined && specConfig !== statusConfig;
   if (!paused || pausedFor !== undefined || !isBehind || referrer.name !== CONTROL_PLANE_POOL) return [];
-  const waiting = cannotWait('No release is installed until it is unpaused');
+  const waiting = cannotWait('OpenShift completes no update while the pool is paused');
   return [{ code: 'PoolPaused', referrer, by: pause && quote(pause.manager), since: pause?.at, waiting }];
 }
 
@@ -104,7 +104,9 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
     const { message = '', since } = condition ?? {};
     const isStuck = (type === RENDER_CONDITION && !isBetweenReleases(message)) || isStalled(since, cluster);
     const waiting = isStuck
-      ? cannotWait(since === undefined ? 'A person must correct it' : `It has been so since ${toSeconds(since)}`)
+      ? cannotWait(
+          since === undefined ? 'A person must correct it' : `The condition has been true since ${toSeconds(since)}`,
+        )
       : canWait('The operator tries again');
     return [{ ...cause, condition: type, evidence: quote(message) || undefined, waiting }];
   });

@@ -248,9 +248,9 @@ test('puts errors first, and names the object, its line and what to do', async (
       kind: 'MachineConfig',
       name: '99-worker-a',
       message:
-        'Ignition, the operator or a node rejects it, so the install fails: spec.config.storage.files[0].path is ' +
-        '"etc/a", and must be an absolute path without "..", "//" or "/" at its end',
-      advice: 'write what the field must have',
+        'spec.config.storage.files[0].path is "etc/a", and must be an absolute path without "..", "//" or "/" at its ' +
+        'end: the install fails, or nodes become Degraded',
+      advice: 'correct the field',
     },
     expect.objectContaining({ severity: 'warning', code: 'EmptyPool' }),
   ]);

@@ -52,11 +52,14 @@ export function createRestoreCommand(): Command {
   const command = new Command('restore')
     .description('Create a missing config again, and end the deadlock of its pool.')
     .argument('[config]', 'name of the missing MachineConfig, or its unambiguous beginning')
-    .option('--accept-content', 'create the config even if its content does not match the hash in its name')
+    .option(
+      '--accept-content',
+      'create the config even if its content does not match the hash in its name; nodes then run it',
+    )
     .option('--confirm', 'write; without it, only send dry runs and print the plan')
     .option(
       '--control-plane-replicas <n>',
-      'machines of the control plane (default: from the install-config in the cluster)',
+      'number of control-plane machines (default: from the install-config in the cluster)',
       parseCount,
     )
     .option('--from <source>', 'file, directory, - for standard input, or node/NAME', collect(parseSource))
@@ -68,8 +71,8 @@ export function createRestoreCommand(): Command {
 The source is a MachineConfig as JSON or YAML, a List of them, or a directory,
 such as /etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a List or
 a directory, the command restores every missing config that a node or a pool
-names, and exits with 1 if one has no copy. node/NAME
-reads the disk of a node with its machine-config-daemon pod.
+names, and exits with 1 if one has no copy.
+node/NAME reads the disk of a node with its machine-config-daemon pod.
 If copies of a config differ, the one that matches its name counts; repeat
 --from to compare copies.
 

@@ -18,8 +18,8 @@ export const VALUE_RULES = {
   InvalidContents: {
     severity: ifSelected,
     message: (detail, severity) =>
-      `Ignition, the operator or a node rejects it, so ${whenSelected('the install fails', severity)}: ${detail}`,
-    advice: 'write what the field must have',
+      `${detail}: ${whenSelected('the install fails, or nodes become Degraded', severity)}`,
+    advice: 'correct the field',
   },
   InvalidValue: {
     severity: 'error',
