@@ -613,8 +613,8 @@ function labelNode(name: Repair['name'], text: string, node: string, labels: rea
 /** The machine-config-daemon of the node reads its own disk for `restore`. */
 function readDisk(node: string): Repair {
   const text =
-    'if a person has changed the annotations of the node: see which config its disk has, and create it again if it is missing. ' +
-    'Without --confirm this writes nothing';
+    'if a person has changed the annotations of the node: see which config its disk has, and create it again if it ' +
+    'is missing. Without --confirm this writes nothing';
   const command = shell`machineconfig-guard restore --from node/${node}`;
   return { name: 'readDisk', text, command, isOneAtATime: true };
 }
@@ -645,7 +645,9 @@ function readOperatorLog(deployment: string): Repair {
 }
 
 function unpause(pool: string): Repair {
-  const text = `pool ${pool}: unpause it once the pause has served its purpose. The operator then drains and reboots its nodes`;
+  const text =
+    `pool ${pool}: unpause it once the pause has served its purpose. ` +
+    'The operator then drains and reboots its nodes';
   return { name: 'unpause', text, command: patchPool(pool, { spec: { paused: false } }) };
 }
 

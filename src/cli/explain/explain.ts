@@ -134,10 +134,13 @@ function findTopics(given: string, entries: readonly Entry[]): readonly string[]
   const printed = first ?? (words.length > 1 || only?.inTitle === 2 ? only : undefined);
   if (printed !== undefined) return [...new Set([printed, ...titled].map(({ name }) => name))];
   const nearest = [...new Set(found.map(({ name }) => name))].slice(0, MAX_NEAREST);
-  const advice = advise(
-    nearest.length === 0 ? 'list all topics' : `the nearest: ${joinWithAnd(nearest)}; read the first`,
-    shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,
-  );
+  const advice =
+    nearest.length === 0
+      ? advise('list all topics', shell`machineconfig-guard explain`)
+      : advise(
+          `the nearest: ${joinWithAnd(nearest)}; read one`,
+          shell`machineconfig-guard explain ${verbatim('TOPIC')}`,
+        );
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, { advice });
 }
 

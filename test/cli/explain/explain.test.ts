@@ -163,7 +163,7 @@ test('joins words, as if they were quoted', async () => {
 });
 
 test.each(['not found', 'not-found', 'NotFound'])('for %s, names the sections that quote it', async (word) => {
-  const sections = /; the nearest: (?:troubleshooting\/[-\w]+, ){3}.* read the first: /;
+  const sections = /; the nearest: (?:troubleshooting\/[-\w]+, ){3}.* read one: machineconfig-guard explain TOPIC/;
   expect(await runProgram(['explain', word])).toEqual(usageError(sections));
 });
 
@@ -174,7 +174,7 @@ test.each([
   ['webhook', '; the nearest: operate/no-webhook, troubleshooting/failed-calling-webhook-, '],
   ['override', '; the nearest: MCG_OVERRIDDEN, '],
   // Not the language of each block.
-  ['console', /; the nearest: \S+ and \S+; read the first: /],
+  ['console', /; the nearest: \S+ and \S+; read one: /],
   ['how long does the hold last?', '; the nearest: operate/hold-what-may-be-booting, '],
   ['off for months', '; the nearest: year'],
   ['operate/nowhere', '; the nearest: operate'],
