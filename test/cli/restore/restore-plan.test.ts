@@ -69,15 +69,24 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['the status is empty', {}, SET_STATUS],
   ['the status is empty and a machine is updated', { updated: 1 }, [...PAUSE, ...END]],
   ['the status dangles', { status: GONE }, SET_STATUS],
+  ['the status dangles and a machine is updated', { status: GONE, updated: 1 }, CREATE],
   ['the status names the missing config', { status: MISSING }, CREATE],
+  ['the spec names the missing config', { spec: MISSING, status: MISSING, updated: 3 }, CREATE],
   ['a machine is missing', { status: RENDERED, masters: 2 }, [...PAUSE, 'AwaitMachines', ...END]],
   ['a machine is missing and the status is empty', { masters: 2 }, [...PAUSE, ...SERVE, ...END]],
   ['the wanted number of machines is unknown', { masters: 1, replicas: undefined }, SET_STATUS],
   ['a person has paused the pool', { masters: 2, paused: true }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
+  ['another restore has paused the pool', { masters: 2, ...OTHER_PAUSE }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
   ['an earlier restore has paused the pool', { masters: 2, ...OWN_PAUSE }, ['CreateConfig', ...SERVE, ...END]],
   ['only the pool names the config', { status: MISSING, updated: 1, replicas: 0, masters: 0 }, ['CreateConfig']],
+  ['the config was created', { ...INTERRUPTED, masters: 2 }, [...SERVE, ...END]],
+  ['the status was set', { ...INTERRUPTED, masters: 2, status: MISSING }, ['AwaitMachines', ...END]],
+  ['all machines have joined', { ...INTERRUPTED, status: MISSING }, END],
+  ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, END],
   ['only the status is missing in a paused pool', { exists: true, paused: true }, ['SetPoolStatus', 'AwaitNodes']],
   ['no node names the config any more', { ...INTERRUPTED, status: RENDERED, masters: 0, replicas: 0 }, ['UnpausePool']],
+  ['only its nodes are still Degraded', { exists: true, status: MISSING }, ['AwaitNodes']],
+  ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, ['AwaitNodes']],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, ['AwaitNodes']],
 ])('plans these steps if %s', (_condition, situation, actions) => {
   const { steps, report } = planRestore(CONTENT, createState(situation), OPTIONS);
@@ -93,10 +102,14 @@ const OF_STDIN = { config: { ...CONFIG, origins: [{ type: 'stdin', label: 'stand
 test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
   ['it is unknown, but the config exists', { ...INTERRUPTED, replicas: undefined }, []],
+  ['a person has paused the pool', { paused: true }, ['Its pool master stays paused.']],
+  ['this restore has paused the pool', OWN_PAUSE, []],
   ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
   ['the content is accepted', {}, ['The hash in the name does not prove the content: '], { mismatch }],
   ['a copy of a node is served', {}, ['New machines of pool master boot with the content of node/a:/b.'], OF_NODE],
   ['the status names it', { status: MISSING }, ['boot with the content of standard input'], OF_STDIN],
+  ['the spec names it and a machine is updated', { spec: MISSING, updated: 1 }, ['New machines of pool'], OF_NODE],
+  ['a machine is updated, and the status names it', { status: MISSING, updated: 1 }, [], OF_NODE],
 ])('warns if %s', (_condition, situation, warnings, content) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
   const options = { ...OPTIONS, acceptContent: true };
@@ -108,6 +121,13 @@ test('plans a config without an owner, and warns, if its pool does not exist', (
   const { report, steps } = planRestore(CONTENT, state, OPTIONS);
   expect([report.pool, steps.map(({ action }) => action)]).toEqual([null, CREATE]);
   expect(report.warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
+});
+
+test('counts a master as missing until it has reported its config', () => {
+  const state = createState({ status: RENDERED, masters: 2 });
+  const nodes = [...state.nodes, inspectedNode('control2', { role: 'master' })];
+  const { steps } = planRestore(CONTENT, { ...state, nodes }, OPTIONS);
+  expect(steps.map(({ action }) => action)).toContain('AwaitMachines');
 });
 
 const MASTER = inspectedNode('control0', { role: 'master' });
@@ -166,8 +186,10 @@ test('advises the nodes whose disk can have the config to name it, also those of
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
 
 test.each([
+  ['a matching hash and no Ignition content', { config: EMPTY }, false, undefined],
   ['another hash', { config: CONFIG, mismatch }, false, 'HashDiffers'],
   ['another hash and no Ignition content', { config: EMPTY, mismatch }, true, 'NoIgnitionContent'],
+  ['another hash that is accepted', { config: CONFIG, mismatch }, true, undefined],
 ])('judges a content with %s', (_, content, acceptContent, code) => {
   const plan = planRestore(content, createState({}), { ...OPTIONS, acceptContent });
   expect(plan.report.rejection?.code).toBe(code);
