@@ -57,7 +57,7 @@ test('the role for Argo CD is for the kinds of the overlays, and no others', () 
   const files = listFiles('manifests/overlays').join('\n');
   // The object of the dashboard is a ConfigMap, which only kustomize generates.
   const overlays = findAll(files, /^manifests\/(overlays\/(?!dashboard)[\w-]+)\/kustomization\.yaml$/gm);
-  const kinds = buildManifests(overlays).map((manifest) => {
+  const kinds = buildManifests([...overlays, 'components/platform-alert']).map((manifest) => {
     const version = String(manifest.get('apiVersion'));
     const plural = `${String(manifest.get('kind')).toLowerCase()}s`.replace(/ys$/, 'ies');
     return `${version.includes('/') ? version.replace(/\/.*/, '') : ''}/${plural}`;
