@@ -14,19 +14,19 @@ const NOT_INSTALLED =
   'the cluster is not OpenShift, is a hosted one (HyperShift), or has no Machine Config Operator yet';
 const CHECK_SERVER = 'check server in the kubeconfig, and the network';
 
-/** Error codes of Node and OpenSSL, or their beginnings, each group with the reason and what to do. */
-const CONNECTION_PROBLEMS: readonly (readonly [codes: string, problem: string])[] = [
+/** Error codes of Node and OpenSSL, each with the reason and what to do. */
+const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [
-    'UNABLE_TO_ DEPTH_ZERO_SELF_SIGNED SELF_SIGNED',
+    /^(?:UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED)/,
     'certificate signed by an unknown authority; check certificate-authority in the kubeconfig, or log in again',
   ],
-  ['CERT_HAS_EXPIRED', 'its certificate has expired; renew it, or correct the clock of this machine'],
-  ['CERT_NOT_YET_VALID', 'its certificate is not valid yet; correct the clock of this machine'],
-  ['EPROTO ERR_SSL_WRONG_VERSION ERR_SSL_PACKET_LENGTH', `it does not use TLS; ${CHECK_SERVER}`],
-  ['ECONNREFUSED', `connection refused; ${CHECK_SERVER}`],
-  ['ENOTFOUND EAI_AGAIN', `the host name cannot be resolved; ${CHECK_SERVER}`],
-  ['ETIMEDOUT EHOSTUNREACH ENETUNREACH', `no route or no answer; ${CHECK_SERVER}`],
-  ['ECONNRESET EPIPE', `connection reset; ${CHECK_SERVER}`],
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired; renew it, or correct the clock of this machine'],
+  [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet; correct the clock of this machine'],
+  [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH))/, `it does not use TLS; ${CHECK_SERVER}`],
+  [/^ECONNREFUSED$/, `connection refused; ${CHECK_SERVER}`],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name cannot be resolved; ${CHECK_SERVER}`],
+  [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/, `no route or no answer; ${CHECK_SERVER}`],
+  [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
 ];
 
 /** What the manifests contain for a command: the role of its name, or that of all readers. */
@@ -105,9 +105,8 @@ function adviseRoles(
 
 function explainConnectionError(error: unknown): string {
   const reason = quote(describeError(error));
-  if (reason !== 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    const hasCode = ([codes]: readonly [string, string]) => codes.split(' ').some((code) => reason.startsWith(code));
-    return CONNECTION_PROBLEMS.find(hasCode)?.[1] ?? reason;
+  if (error instanceof CredentialsError || reason !== 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return CONNECTION_PROBLEMS.find(([code]) => code.test(reason))?.[1] ?? reason;
   }
   const { cert } = error as { readonly cert?: { readonly subjectaltname?: string } };
   const names = quote(cert?.subjectaltname ?? 'none');

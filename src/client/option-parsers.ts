@@ -34,7 +34,7 @@ export function parseVersionOption(value: string): string {
   return value.replace(/^v/, '');
 }
 
-function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
+export function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
   return (value) => {
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < min || number > max) throw new InvalidArgumentError(problem);

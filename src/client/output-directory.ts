@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { explainErrors } from '../files/file-error.ts';
@@ -7,12 +8,17 @@ import { CliError, EXIT_CODE } from './exit.ts';
 /** For the messages. */
 export const WRITE = 'write to';
 
-/** @throws FileError if the directory cannot be written; CliError if a file exists and `overwrite` is false */
+/** @throws FileError if a file cannot be written; CliError if it is a directory, or exists and `overwrite` is false */
 export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
-  const present = await createDirectory(directory);
-  const { length } = names.filter((name) => present.includes(name));
-  if (length === 0 || overwrite) return;
-  const existClause = length === 1 ? '1 file exists' : `${length} files exist`;
+  const entries = await createDirectory(directory);
+  const existing = entries.filter(({ name }) => names.includes(name));
+  const subdirectory = existing.find((entry) => entry.isDirectory());
+  if (subdirectory !== undefined) {
+    const file = path.join(directory, subdirectory.name);
+    throw new CliError(`cannot write ${file}: it is a directory; remove it`, EXIT_CODE.usage);
+  }
+  if (existing.length === 0 || overwrite) return;
+  const existClause = existing.length === 1 ? '1 file exists' : `${existing.length} files exist`;
   throw new CliError(`${existClause} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
 }
 
@@ -21,11 +27,11 @@ export async function prepareEmptyDirectory(directory: string): Promise<void> {
   throw new CliError(`${directory} is not empty; choose another directory`, EXIT_CODE.usage);
 }
 
-/** @returns the names in it */
-async function createDirectory(directory: string): Promise<readonly string[]> {
-  const create = async (): Promise<readonly string[]> => {
+/** Creates a directory unless it exists. Returns what it contains, also dangling links. @throws FileError */
+async function createDirectory(directory: string): Promise<readonly Dirent[]> {
+  const create = async (): Promise<readonly Dirent[]> => {
     await mkdir(directory, { recursive: true });
-    return await readdir(directory);
+    return await readdir(directory, { withFileTypes: true });
   };
   return await explainErrors(directory, create, WRITE);
 }

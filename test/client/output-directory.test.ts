@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { prepareOutputDirectory, writeOutputFiles } from '../../src/client/output-directory.ts';
@@ -36,7 +36,7 @@ test('overwrites all files, and writes a secret to a new file with mode 0600', a
   expect(statSync(fileOf('ca.key')).ino).not.toBe(ino);
 });
 
-test('replaces a dangling link only with overwrite', async () => {
+test('replaces a dangling link only with overwrite, and nothing if a directory has the name of a file', async () => {
   symlinkSync(fileOf('target'), fileOf('ca.key'));
   const message = `1 file exists in ${root}; use --force to overwrite`;
   await expect(write()).rejects.toMatchObject({ exitCode: 2, message });
@@ -45,6 +45,12 @@ test('replaces a dangling link only with overwrite', async () => {
   expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('new key');
   // The target still does not exist.
   expect(readdirSync(root).sort()).toEqual(NAMES);
+  rmSync(fileOf('ca.key'));
+  mkdirSync(fileOf('ca.key'));
+  writeFileSync(fileOf('ca.crt'), 'mine');
+  const reason = `cannot write ${fileOf('ca.key')}: it is a directory; remove it`;
+  await expect(write(root, true)).rejects.toMatchObject({ exitCode: 2, message: reason });
+  expect(readFileSync(fileOf('ca.crt'), 'utf8')).toBe('mine');
 });
 
 test.each([

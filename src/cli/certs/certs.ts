@@ -29,8 +29,9 @@ interface CertsFlags {
 
 const parseDirectory = createParser(/^(?!-$)./, 'Must be a directory.');
 
+/** Resolvers can read a name that ends in a number as an address. */
 const parseDns = createParser(
-  { test: (value) => isObjectName(value.toLowerCase()) && isIP(value) === 0 },
+  { test: (value) => isObjectName(value.toLowerCase()) && !/(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i.test(value) },
   'Must be a DNS name without a wildcard, such as guard.example.com.',
 );
 const parseIp = createParser(

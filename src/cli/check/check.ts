@@ -19,7 +19,8 @@ interface CheckFlags extends ReportFlags {
   readonly timeout: number;
 }
 
-const parseRole = createParser(/^[\w.-]+$/, 'Must be a role, such as master or worker.');
+const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
 const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
 

@@ -7,8 +7,8 @@ import {
   collect,
   createOutputOption,
   createParser,
+  createNumberParser,
   parseConfigName,
-  parseCount,
   resolveConfigName,
   toDurationOption,
 } from '../../client/option-parsers.ts';
@@ -47,6 +47,7 @@ interface RestoreFlags extends ReportFlags {
 }
 
 const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
+const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
 export function createRestoreCommand(): Command {
   const command = new Command('restore')
@@ -60,7 +61,7 @@ export function createRestoreCommand(): Command {
     .option(
       '--control-plane-replicas <n>',
       'number of control-plane machines (default: from the install-config in the cluster)',
-      parseCount,
+      parseReplicas,
     )
     .option('--from <source>', 'file, directory, - for standard input, or node/NAME', collect(parseSource))
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))

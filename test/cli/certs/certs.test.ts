@@ -40,7 +40,7 @@ test('uses the values of the flags', async () => {
   expect(Math.round((Date.parse(validTo) - Date.now()) / 86_400_000)).toBe(365);
 });
 
-const NO_NAMES = ['', '10.0.0.1', '*.example.com', 'bücher.example', 'a\u001B[31m\nb'];
+const NO_NAMES = ['', '10.0.0.1', '127.0.0.0x1', '*.example.com', 'bücher.example', 'a\u001B[31m\nb'];
 const NO_VALUES = { '--ip': ['1.2.3', 'fe80::1%eth0'], '--dns': NO_NAMES, '--out': [''] };
 
 test.each(Object.entries(NO_VALUES).flatMap(([flag, values]) => values.map((value) => [flag, value])))(
