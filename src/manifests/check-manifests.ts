@@ -26,14 +26,27 @@ interface ManifestsOptions extends ManifestsFlags {
   readonly onProgress: (text: string) => void;
 }
 
+interface ManifestsResult {
+  readonly report: ManifestsReport;
+  readonly table: string;
+  /** The files with problems, one a line. */
+  readonly names: string;
+  /** Why the operator could not render. */
+  readonly failure: string | undefined;
+  /** That the schemas are those of another release. */
+  readonly warning: string | undefined;
+}
+
+type RenderResult = Pick<ManifestsReport, 'hasRealNames' | 'problems' | 'renders'> & {
+  readonly failure: string | undefined;
+};
+
 /**
  * Checks the manifests of an install.
  * @param source a directory, a file, or `-` for stdin
- * @returns the report, also as a table, and the names of the files with problems, one a line; `failure` says why the
- * operator could not render, and `warning` that the schemas are those of another release
  * @throws FileError, CliError; the signal's reason
  */
-export async function checkManifests(source: string, options: ManifestsOptions) {
+export async function checkManifests(source: string, options: ManifestsOptions): Promise<ManifestsResult> {
   const { split, openshiftVersion, format, signal, warningsAsErrors = false } = options;
   let input = await readManifests(source, signal);
   if (split !== undefined) {
@@ -70,7 +83,7 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
 async function renderManifests(
   set: ManifestSet,
   { operator, releaseImage, authfile, signal, onProgress }: ManifestsOptions,
-) {
+): Promise<RenderResult> {
   const nothing = { renders: null, problems: [], hasRealNames: false, failure: undefined };
   if (operator === undefined && releaseImage === undefined) return nothing;
   try {

@@ -27,6 +27,12 @@ export interface PoolRenders {
   }[];
 }
 
+interface Comparison {
+  /** Empty if a manifest makes the operator fail. */
+  readonly renders: readonly PoolRenders[];
+  readonly problems: readonly ManifestProblem[];
+}
+
 interface RenderedFile {
   readonly name: string;
   /** The manifest that it comes from. */
@@ -42,7 +48,7 @@ const MAX_FAULTS = 10;
  * some manifests until it knows which ones are at fault.
  * @throws ProgramError, FileError; the signal's reason
  */
-export async function compareRenders(set: ManifestSet, render: RenderFiles) {
+export async function compareRenders(set: ManifestSet, render: RenderFiles): Promise<Comparison> {
   const visible = set.manifests.filter(({ fileName }) => !fileName.startsWith('.'));
   const read = visible.map(({ fileName: name, file, content }) => ({ name, file, content }));
   const bootstrap = await renderAll(read, render);
