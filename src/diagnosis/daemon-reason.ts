@@ -19,7 +19,7 @@ export type DaemonReason =
       readonly type: 'diskDiffers';
       readonly comparedWith: string | undefined;
       readonly difference: DiskDifference;
-      /** The text without what was compared. */
+      /** The rest of the text, after the name of the config. */
       readonly detail: string;
     }
   /** The controller could not evict every pod. */

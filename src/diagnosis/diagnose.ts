@@ -1,4 +1,4 @@
-import type { Cause, CauseCode, ConfigMissing, MissingConfigReport } from './cause.ts';
+import type { Cause, CauseCode, MissingConfigReport } from './cause.ts';
 import { approveMachine, approveRequest, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
 import { type Cluster, createCluster, type DiagnosisScope, listOldRequests } from './cluster.ts';
 import { findClusterCauses } from './cluster-causes.ts';
@@ -157,13 +157,7 @@ function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
 
 function toProblem(cause: Cause): Problem {
   const { code, referrer, field = null, config = null, waiting, evidence = null } = cause;
-  const {
-    suggestion = null,
-    explanation = null,
-    deletedAt = null,
-    deletedBy = null,
-    deletionReason = null,
-  } = cause as Partial<ConfigMissing>;
+  const missing = cause.code === 'ConfigMissing' ? cause : undefined;
   const place = config === null || field === null ? '' : ` (${field})`;
   const subject = referrer === undefined ? '' : `${REFERRER_NOUNS[referrer.kind]} ${referrer.name}${place}`;
   return {
@@ -175,11 +169,11 @@ function toProblem(cause: Cause): Problem {
     recoverable: waiting.helps,
     recoverableReason: waiting.why,
     evidence,
-    suggestion,
-    explanation,
-    deletedAt,
-    deletedBy,
-    deletionReason,
+    suggestion: missing?.suggestion ?? null,
+    explanation: missing?.explanation ?? null,
+    deletedAt: missing?.deletedAt ?? null,
+    deletedBy: missing?.deletedBy ?? null,
+    deletionReason: missing?.deletionReason ?? null,
     message: getRule(cause).sentence(cause, subject, false),
   };
 }

@@ -76,7 +76,7 @@ function findUnreported(node: InspectedNode, cluster: Cluster): readonly Cause[]
   const createdAt = referrer.state.type === 'unreported' ? referrer.state.createdAt : undefined;
   const hope = 'The machine-config-daemon reports it when it starts';
   const waiting = judgeProgress(hope, 'Its machine-config-daemon has reported nothing', createdAt, cluster);
-  return [{ ...cause, field: desired && 'currentConfig', waiting }];
+  return [{ ...cause, field: desired === undefined ? undefined : 'currentConfig', waiting }];
 }
 
 function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefined {

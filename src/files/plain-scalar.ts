@@ -3,13 +3,13 @@
 
 const WORDS: ReadonlyMap<string, string | boolean | number | null> = new Map(
   [
-    { value: true, words: 'y Y yes Yes YES true True TRUE on On ON' },
-    { value: false, words: 'n N no No NO false False FALSE off Off OFF' },
-    { value: null, words: ' ~ null Null NULL' },
-    { value: Number.NaN, words: '.nan .NaN .NAN' },
-    { value: Number.POSITIVE_INFINITY, words: '.inf .Inf .INF +.inf +.Inf +.INF' },
-    { value: Number.NEGATIVE_INFINITY, words: '-.inf -.Inf -.INF' },
-  ].flatMap(({ value, words }) => words.split(' ').map((word) => [word, value])),
+    { value: true, words: ['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'] },
+    { value: false, words: ['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'] },
+    { value: null, words: ['', '~', 'null', 'Null', 'NULL'] },
+    { value: Number.NaN, words: ['.nan', '.NaN', '.NAN'] },
+    { value: Number.POSITIVE_INFINITY, words: ['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'] },
+    { value: Number.NEGATIVE_INFINITY, words: ['-.inf', '-.Inf', '-.INF'] },
+  ].flatMap(({ value, words }) => words.map((word) => [word, value])),
 );
 
 const OCTAL = /^0[0-7]+$/;

@@ -32,12 +32,10 @@ export interface YamlDocument {
 /** A text that Go does not read as YAML. */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
-  readonly detail: string;
   readonly line: number;
 
-  constructor(detail: string, line: number) {
-    super(detail);
-    this.detail = detail;
+  constructor(problem: string, line: number) {
+    super(problem);
     this.line = line;
   }
 }

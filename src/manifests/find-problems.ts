@@ -70,8 +70,8 @@ export async function findProblems(input: ManifestInput, { release, signal }: Fi
     checkText(manifest, set, add);
     for (const object of manifest.objects) checkObject(object, set, add);
   }
-  // In the order of the alphabet, errors come first.
-  return { set, problems: problems.toSorted((a, b) => a.severity.localeCompare(b.severity)) };
+  const isError = ({ severity }: ManifestProblem): number => Number(severity === 'error');
+  return { set, problems: problems.toSorted((a, b) => isError(b) - isError(a)) };
 }
 
 async function readSet({ files, ...target }: ManifestInput, { release, signal }: FindOptions): Promise<ManifestSet> {

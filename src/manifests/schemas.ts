@@ -92,7 +92,7 @@ export class KindCatalog {
   readonly releases: Header['releases'];
   /** With the empty one of Kubernetes' first kinds. */
   readonly groups = new Set<string>();
-  readonly #names: Readonly<Record<string, RegExp>>;
+  readonly #names: Readonly<Record<NameList, RegExp>>;
   readonly #lines = new Map<string, string[]>();
   readonly #parts = new Map<string, string | Schema>();
   readonly #versions = new Map<string, readonly KindVersion[]>();
@@ -102,7 +102,7 @@ export class KindCatalog {
     const { releases, names } = JSON.parse(header) as Header;
     this.releases = releases;
     const patterns = Object.entries(names).map(([list, parts]) => [list, new RegExp(`^(?:${parts.join('|')})$`)]);
-    this.#names = Object.fromEntries(patterns) as Record<string, RegExp>;
+    this.#names = Object.fromEntries(patterns) as Record<NameList, RegExp>;
     for (const line of lines) {
       const [, apiVersion, kind] = KIND_LINE.exec(line) ?? [];
       const key = `${apiVersion} ${kind}`;
@@ -123,7 +123,7 @@ export class KindCatalog {
 
   /** Whether a name is known to be one of the list. */
   has(list: NameList, name: string): boolean {
-    return this.#names[list]?.test(name) === true;
+    return this.#names[list].test(name);
   }
 
   /** The versions of a kind in the releases. Empty if no release has it. */

@@ -126,7 +126,7 @@ const NO_STATE: ClusterState = {
  * A config that moves between a pool and a node could be in neither list. So the API server reads the pools and builds
  * after the nodes, and they must equal what the guard knew of them before it: then nothing has changed while the nodes
  * were listed (a double collect: Afek et al., "Atomic snapshots of shared memory", 1993). Otherwise the read starts
- * again. The watches know what was before, or else a list. See docs/internals/decisions/0001 for the limits.
+ * again. The index has the state before, or else a first list. See docs/internals/decisions/0001 for the limits.
  */
 class LiveRead {
   readonly number: number;

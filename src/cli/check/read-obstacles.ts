@@ -83,7 +83,7 @@ export async function readObstacles(
     stoppedOperators,
     drainObstacles,
     failedSources,
-    pressures: new Map(pressures.flat()),
+    pressures: new Map(pressures.filter((pressure) => pressure !== undefined)),
     unreadable: [...unreadable],
   };
 }
@@ -94,9 +94,9 @@ function isUnavailable({ readiness, cordon, state, currentConfig, desiredConfig 
   return readiness?.isReady === false || cordon !== undefined || !isIdle;
 }
 
-function parsePressure(node: ApiObject): readonly (readonly [string, NodePressure])[] {
-  const pressures = parseConditions(node).filter(({ type, status }) => PRESSURES.has(type) && status === 'True');
-  return pressures.map((pressure) => [String(node.metadata?.name), pressure]);
+function parsePressure(node: ApiObject): readonly [string, NodePressure] | undefined {
+  const pressure = parseConditions(node).find(({ type, status }) => PRESSURES.has(type) && status === 'True');
+  return pressure && [String(node.metadata?.name), pressure];
 }
 
 async function readFailedSources(

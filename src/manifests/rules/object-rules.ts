@@ -187,16 +187,18 @@ function findMissingReleases(object: ManifestObject, set: ManifestSet): Findings
 
 function findPlaceholders({ type, value, document }: ManifestObject, { catalog }: ManifestSet): Findings {
   const found: Finding[] = [];
-  const check = function (this: object, key: string, item: unknown): unknown {
-    if (FREE_TEXT.test(key)) return undefined;
-    if (typeof item !== 'string' || key === 'contents') return item;
-    const pattern = key === 'source' && item.startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
-    const [detail] = pattern.exec(item) ?? [];
-    if (detail !== undefined) found.push({ detail, line: document.findLine(this, key) });
-    return item;
+  const search = (collection: object): void => {
+    for (const [key, item] of Object.entries(collection) as [string, unknown][]) {
+      if (FREE_TEXT.test(key)) continue;
+      if (typeof item === 'object' && item !== null) search(item);
+      if (typeof item !== 'string' || key === 'contents') continue;
+      const pattern = key === 'source' && item.startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
+      const [detail] = pattern.exec(item) ?? [];
+      if (detail !== undefined) found.push({ detail, line: document.findLine(collection, key) });
+    }
   };
   // Other objects can contain templates.
-  JSON.stringify(catalog.has('renderInputs', type) ? value : { metadata: value['metadata'] }, check);
+  search(catalog.has('renderInputs', type) ? value : { metadata: value['metadata'] });
   return found;
 }
 

@@ -20,7 +20,7 @@ export interface Message {
   readonly isLoss?: boolean;
 }
 
-/** A rule about the value of a field, for which check-values.ts has the cases. */
+/** The parts that rules about texts, objects and values of fields share. */
 export interface Rule<Subject = ManifestObject> extends Message {
   /** Undefined if the set is not concerned. */
   readonly severity: Severity | ((object: Subject, set: ManifestSet) => Severity | undefined);

@@ -1,7 +1,8 @@
+import type { YamlError } from '../../files/yaml-document.ts';
 import { findDifferentReading } from '../../files/yaml-stream.ts';
 import type { ManifestObject, ManifestSet } from '../manifest-set.ts';
 import { changesRenders, formatMiB } from '../render-inputs.ts';
-import type { Message, Severity, TextRule } from './rule.ts';
+import type { Finding, Message, Severity, TextRule } from './rule.ts';
 
 /** assisted-service, internal/manifests/manifests.go. */
 const MAX_ASSISTED_BYTES = 1024 ** 2;
@@ -53,14 +54,14 @@ export const TEXT_RULES = {
   },
   Unparsable: {
     severity: 'error',
-    find: ({ documents }) => documents.flatMap(({ error }) => error ?? []),
+    find: ({ documents }) => documents.flatMap(({ error }) => (error === undefined ? [] : [toFinding(error)])),
     message: (detail) => `${detail}: the bootstrap host fails`,
     advice: 'repair it: YAML in UTF-8, JSON after {, only comments after ---',
   },
   UnparsableInCluster: {
     severity: 'error',
     find: ({ documents, inCluster: { error } }, set) =>
-      error !== undefined && !set.splitsFiles && documents.every((document) => !document.error) && [error],
+      error !== undefined && !set.splitsFiles && documents.every((document) => !document.error) && [toFinding(error)],
     message: (detail) => `${detail}: cluster-bootstrap reads JSON as YAML, and then rejects all manifests`,
     advice: 'write it as YAML',
   },
@@ -105,6 +106,10 @@ export const TEXT_RULES = {
     advice: 'make it smaller, or split it',
   },
 } satisfies Readonly<Record<string, TextRule>>;
+
+function toFinding({ message, line }: YamlError): Finding {
+  return { detail: message, line };
+}
 
 /** A warning if the object changes no rendered config. */
 function ifRendered(object: ManifestObject | undefined, set: ManifestSet): Severity {

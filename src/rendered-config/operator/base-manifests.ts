@@ -17,6 +17,7 @@ const CONTROLLER_CONFIG = 'ControllerConfig machine-config-controller';
 const FEATURE_GATE = 'FeatureGate cluster';
 const IMAGE = `example.com/image@sha256:${'0'.repeat(64)}`;
 const EMPTY_PULL_SECRET = '{"auths":{}}';
+
 /** Whether the operator renders the same names for the cluster: the directory has all that they depend on. */
 export function hasRealNames(objects: ClusterObjects): boolean {
   return objects.has(CONTROLLER_CONFIG) && objects.has(FEATURE_GATE);
