@@ -17,26 +17,35 @@ import { requireNode } from './requirements.ts';
 /** How many nodes a network has addresses for. */
 export const MAX_NODES = 4;
 
-export type NodeAddresses = ReturnType<Awaited<ReturnType<typeof reserveNetwork>>['addressesOf']>;
+export interface NodeAddresses {
+  /** The address of this machine for the nodes and their pods. */
+  readonly gateway: string;
+  /** The interface of this machine that leads to the node. */
+  readonly link: string;
+  readonly address: string;
+  /** The subnet of the node's pods. */
+  readonly podSubnet: string;
+}
+
+interface Network extends Pick<NodeAddresses, 'gateway'> {
+  readonly addressesOf: (index: number) => NodeAddresses;
+}
 
 /**
  * Reserves the addresses of a cluster, which no other cluster on this machine has until the end of this process. They
  * are from 198.18.0.0/15, which RFC 2544 reserves for tests, so no network that this machine can reach has them.
  */
-async function reserveNetwork() {
+async function reserveNetwork(): Promise<Network> {
   let number: number;
   do number = randomInt(256);
   while (!(await isReserved(number)));
   const gateway = `198.18.${number}.1`;
   return {
-    /** The address of this machine for the nodes and their pods. */
     gateway,
-    addressesOf: (index: number) => ({
+    addressesOf: (index) => ({
       gateway,
-      /** The interface of this machine that leads to the node. */
       link: `mcg${number}-${index}`,
       address: `198.18.${number}.${10 + index}`,
-      /** The subnet of the node's pods. */
       podSubnet: `198.19.${number}.${64 * index}/26`,
     }),
   };

@@ -4,14 +4,7 @@ import { buildPolicy } from '../../../src/install/policy.ts';
 import { findAll, readFile } from '../../docs/pages.ts';
 import { RENDER_OPTIONS, type RenderedObject } from '../rendered-sets.ts';
 import { writeLongStatus } from './long-status.ts';
-import {
-  type FleetObject,
-  type GuardSet,
-  type Installed,
-  type LabelSelector,
-  type Relation,
-  required,
-} from './relation.ts';
+import { type FleetObject, type Installed, type LabelSelector, type Relation, required } from './relation.ts';
 
 const PAGE = readFile('docs/fleet/README.md');
 const POLICIES = (['fail-closed', 'policy-floor'] as const).map((profile) => {
@@ -67,9 +60,9 @@ export const FLEET_RELATIONS: readonly Relation[] = [
   {
     rule: 'the policies of a fleet set the mode, or report what render installs and the guard writes',
     check: (installed) => {
-      const [guard, single] = ['service-ca', 'single-node'].map((overlay) =>
-        required(installed.guards.find(({ name }) => name === `overlays/${overlay}`)),
-      ) as [GuardSet, GuardSet];
+      const findOverlay = (overlay: string) =>
+        required(installed.guards.find(({ name }) => name === `overlays/${overlay}`));
+      const guard = findOverlay('service-ca');
       const [, , group = '', version = '', plural] = GUARDS_PATH.split('/');
       const { names } = guard.get('CustomResourceDefinition').spec;
       expect(names.plural).toBe(plural);
@@ -78,7 +71,8 @@ export const FLEET_RELATIONS: readonly Relation[] = [
       const holdSuperseded = '24h';
       expect(PAGE).toContain(`(../operate.md#hold-what-may-be-booting) to ${holdSuperseded}`);
       const { name, failurePolicy, rules } = guard.webhook;
-      const [deployment, { spec }] = [guard.get('Deployment'), single.get('Deployment')];
+      const deployment = guard.get('Deployment');
+      const { spec } = findOverlay('single-node').get('Deployment');
       const topology = '(eq (fromClusterClaim "controlplanetopology.openshift.io") "SingleReplica")';
       const replicas = `{{ ternary ${spec?.replicas} ${deployment.spec?.replicas} ${topology} | toInt }}`;
       const consistent = conditions.find(({ type }) => type === 'ReferencesConsistent');
