@@ -1,3 +1,5 @@
+import { createRandom } from '../../test/support/random.ts';
+
 /** Percentiles by the nearest rank: each is a value that was measured. NaN without a value. */
 export function summarize(values: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b);
@@ -6,16 +8,19 @@ export function summarize(values: readonly number[]) {
 }
 
 /**
- * Takes all measurements in turn, each round starting with another one, so that other work on the machine
- * disturbs all of them alike. Adds a tenth of the rounds as a warm-up, which does not count.
+ * Takes all measurements in each round, so that other work on the machine disturbs all of them alike. Their order is
+ * random, but the same in each run: a measurement leaves work to the API server, such as garbage, and must not always
+ * leave it to the same other one. Adds a tenth of the rounds as a warm-up, which does not count.
  * @param measurements each returns the milliseconds of its parallel runs
  * @returns a summary for each measurement
  */
 export async function interleave(measurements: readonly (() => Promise<readonly number[]>)[], rounds: number) {
   const times = measurements.map((measure) => ({ measure, values: [] as number[] }));
+  const random = createRandom(rounds);
   for (let round = -Math.ceil(rounds / 10); round < rounds; round += 1) {
-    const first = Math.abs(round) % times.length;
-    for (const { measure, values } of [...times.slice(first), ...times.slice(0, first)]) {
+    const order = times.map((time) => ({ time, key: random() })).toSorted((a, b) => a.key - b.key);
+    for (const { time } of order) {
+      const { measure, values } = time;
       const ms = await measure();
       if (round >= 0) values.push(...ms);
     }

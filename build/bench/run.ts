@@ -153,14 +153,15 @@ async function measureSize({ candidates, configs, plainList, sizes }: Bench, nod
       const late = name === GUARD ? [] : [500, 504];
       return responses.map((response) => expectStatus(response, [status, ...late], `a dry run of ${name}`).ms);
     });
-    const summaries = await interleave([...measurements, async () => [await plainList.measure()]], sizes[rounds]);
+    const isAllowed = what === 'allowed';
+    const measurePlainList = async () => [await plainList.measure()];
+    const summaries = await interleave([...measurements, ...(isAllowed ? [measurePlainList] : [])], sizes[rounds]);
     const after = await Promise.all(candidates.map(({ getPid }) => processorMsOf(getPid())));
-    const [plain] = summaries.splice(-1);
+    const plain = isAllowed ? summaries.pop() : undefined;
     for (const percentile of ['p50', 'p99'] as const) {
       const values = summaries.map(({ [percentile]: ms }) => ms);
-      const isAllowed = clients === 1 && status === 200 && plain !== undefined;
       const row = { what: `${what}${suffix}, ms (${percentile})`, values };
-      rows.push(isAllowed ? { ...row, plainList: plain[percentile] } : row);
+      rows.push(plain === undefined ? row : { ...row, plainList: plain[percentile] });
     }
     // interleave adds a tenth of the rounds.
     const count = clients * Math.ceil(1.1 * sizes[rounds]);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { onTestFinished, vi } from 'vitest';
+import { createRandom } from '../support/random.ts';
 
 /** Before the certificates of the tests are made. */
 export const START = Date.UTC(2026, 10, 20, 12);
@@ -103,15 +104,4 @@ export class VirtualClock {
     }
     clearTimeout(timer);
   }
-}
-
-/** A generator of numbers from 0 to 1 (mulberry32). */
-export function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d_2b_79_f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

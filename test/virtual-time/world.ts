@@ -11,7 +11,8 @@ import { type Fault, Faults } from '../support/faults.ts';
 import { sendAnswer } from '../support/in-memory-cluster/api-server.ts';
 import { InMemoryCluster, type KubeObject } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { buildNode, buildPool } from '../support/operator-objects.ts';
-import { createRandom, START, VirtualClock } from './clock.ts';
+import { createRandom } from '../support/random.ts';
+import { START, VirtualClock } from './clock.ts';
 import { VirtualNetwork } from './network.ts';
 import { type ReplicaOptions, SECRET, startReplica, type VirtualReplica } from './replica.ts';
 
