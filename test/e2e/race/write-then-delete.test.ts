@@ -16,7 +16,7 @@ const controlPlane = await ControlPlane.start(await runBinaries());
 const other = controlPlane.apiServer;
 const etcd = await startTcpProxy(Number(new URL(controlPlane.etcd.url).port), { delayMs: LAG_MS });
 const lagging = await controlPlane.startApiServer(`http://127.0.0.1:${etcd.port}`);
-const installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, lagging.url));
+const installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, [lagging.url]));
 await installed.applyOverlay('service-ca');
 await installed.awaitGuard();
 await new Cluster(lagging).awaitGuardCalls();

@@ -83,15 +83,15 @@ interface DeploymentSpec {
 export class GuardProcesses {
   readonly #controlPlane: ControlPlane;
   readonly #admin: KubeClient;
-  readonly #apiUrl: string;
+  readonly #apiUrls: readonly string[];
   readonly #replicas: GuardProcess[] = [];
   #startCount = 0;
 
-  /** @param apiUrl the address at which the guards reach the API server */
-  constructor(controlPlane: ControlPlane, apiUrl = controlPlane.apiServer.url) {
+  /** @param apiUrls the addresses at which the guards reach the API servers: the first guard at the first address */
+  constructor(controlPlane: ControlPlane, apiUrls: readonly string[] = [controlPlane.apiServer.url]) {
     this.#controlPlane = controlPlane;
     this.#admin = controlPlane.apiServer.admin;
-    this.#apiUrl = apiUrl;
+    this.#apiUrls = apiUrls;
   }
 
   get running(): readonly GuardProcess[] {
@@ -129,8 +129,9 @@ export class GuardProcesses {
     // Each replica gets a token of its own, as a pod does.
     const token = await serviceAccountToken(this.#admin, NAME, NAME);
     // Its files are beside the folder of the certificate: the guard watches that one, and each line would wake it.
+    const apiUrl = this.#apiUrls[this.#startCount % this.#apiUrls.length];
     const name = `guard-${(this.#startCount += 1)}`;
-    const kubeconfig = await this.#controlPlane.writeKubeconfig(name, { token }, this.#apiUrl);
+    const kubeconfig = await this.#controlPlane.writeKubeconfig(name, { token }, apiUrl);
     const ownArgs = [...args.map((arg) => arg.replace(MOUNT_PATH, certDir)), `--kubeconfig=${kubeconfig}`];
     return startGuardProcess(this.#controlPlane, name, ownArgs, { certDir, ca });
   }

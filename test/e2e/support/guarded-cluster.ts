@@ -33,7 +33,7 @@ export class GuardedCluster extends InstalledCluster<GuardProcesses> {
 export async function startGuardedCluster({ direct = false } = {}): Promise<GuardedCluster> {
   const controlPlane = await ControlPlane.start(await runBinaries());
   const network = await startTcpProxy(Number(new URL(controlPlane.apiServer.url).port));
-  const replicas = new GuardProcesses(controlPlane, direct ? undefined : `https://127.0.0.1:${network.port}`);
+  const replicas = new GuardProcesses(controlPlane, direct ? undefined : [`https://127.0.0.1:${network.port}`]);
   const cluster = new GuardedCluster(controlPlane, replicas, network);
   try {
     await cluster.applyOverlay('service-ca');

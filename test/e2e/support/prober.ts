@@ -7,7 +7,7 @@ import { nodePatch, PATHS } from './objects.ts';
 const OUTAGE = new RegExp(
   'denied the request: MCG_UNVERIFIED|failed calling webhook "guard.machineconfig-guard.io"|no answer|' +
     'not yet ready to handle request|before all known HTTP paths have been installed|' +
-    String.raw`storage is \(re\)initializing|etcdserver|timed out|timeout`,
+    String.raw`storage is \(re\)initializing|etcdserver|code = Unavailable|timed out|timeout`,
   'i',
 );
 
