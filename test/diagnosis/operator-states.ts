@@ -606,11 +606,11 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     nodes: { 'worker-0': both(W.A) },
     pools: {
       worker: AA,
-      infra: { spec: I.A, counts: [0, 0, 0, 0], ageMinutes: 90, nodeSelector: {} },
+      infra: { spec: I.A, counts: [1, 0, 1, 0], ...OLD, nodeSelector: {} },
       cnf: { counts: [0, 0, 0, 0], ageMinutes: 90, machineConfigSelector: {} },
-      'worker-rt': { spec: R.A, status: R.A, maxUnavailable: '3' },
+      'worker-rt': { spec: R.A, status: R.B, counts: [2, 1, 2, 0], ...OLD, maxUnavailable: '3' },
     },
-    configs: [W.A, I.A, R.A],
+    configs: [W.A, I.A, R.A, R.B],
     problems: ['ObjectRejected'],
     repairs: [
       'oc edit machineconfigpool infra',
