@@ -5,11 +5,12 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { INSTALLED_NAME } from '../../src/api/paths.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
+import { createTemporaryDirectory } from './temporary-directory.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
 import { register, stubWebhook } from '../support/stub-webhook.ts';
 import {
   annotate,
-  createConfig,
+  createNode,
   GONE,
   type InspectedCluster,
   NEW,
@@ -18,15 +19,17 @@ import {
 } from './inspected-cluster.ts';
 
 interface ReportSchema {
-  readonly type?: unknown;
+  readonly $ref?: string;
+  readonly anyOf?: readonly ReportSchema[];
+  readonly items?: ReportSchema;
   readonly optional?: readonly string[];
   readonly properties?: Readonly<Record<string, ReportSchema>>;
   readonly [keyword: string]: unknown;
 }
 
-const { $defs, ...SCHEMAS } = parse(readFileSync(new URL('reports.schema.yaml', import.meta.url), 'utf8')) as Readonly<
-  Record<string, ReportSchema>
->;
+const { $defs = {}, ...SCHEMAS } = parse(
+  readFileSync(new URL('reports.schema.yaml', import.meta.url), 'utf8'),
+) as Readonly<Record<string, ReportSchema>> & { readonly $defs: Readonly<Record<string, ReportSchema>> };
 
 /** Requires each property that is not optional, and forbids all others. */
 function makeStrict(value: unknown): unknown {
@@ -39,81 +42,133 @@ function makeStrict(value: unknown): unknown {
   return { ...Object.fromEntries(entries), required, additionalProperties: false };
 }
 
-/** The names of all properties, at any depth. */
-function listProperties(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const { properties } = value as ReportSchema;
-  const own = typeof properties === 'object' ? Object.keys(properties) : [];
-  return [...own, ...Object.values(value).flatMap(listProperties)];
+/** The paths of all properties, such as `pools.name`. */
+function listProperties({ $ref, anyOf = [], items, properties = {} }: ReportSchema, start = ''): string[] {
+  const others = [$defs[$ref?.split('/').at(-1) ?? ''], items, ...anyOf].filter((other) => other !== undefined);
+  return [
+    ...others.flatMap((other) => listProperties(other, start)),
+    ...Object.entries(properties).flatMap(([key, each]) => [start + key, ...listProperties(each, `${start}${key}.`)]),
+  ];
 }
 
-function listKeys(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const own = Array.isArray(value) ? [] : Object.keys(value);
-  return [...own, ...Object.values(value).flatMap(listKeys)];
+/** The paths of all values that are known, which are not null. */
+function listKnown(value: unknown, start = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => listKnown(item, start));
+  return Object.entries(value as object).flatMap(([key, item]: [string, unknown]) => {
+    if (item === null) return [];
+    return [start + key, ...(typeof item === 'object' ? listKnown(item, `${start}${key}.`) : [])];
+  });
 }
 
-/** A cluster with a guard, in which something is broken, and the file of the missing config. */
-async function startBrokenCluster(): Promise<InspectedCluster & { readonly file: string }> {
-  const inspected = await startHealthyCluster();
-  const { cluster, kubeconfig } = inspected;
-  annotate(cluster, 'worker-0', { desiredConfig: GONE, state: 'Degraded', reason: 'no config' });
+const NOW = new Date().toISOString();
+const MISSPELLED = `${NEW.slice(0, -1)}0`;
+
+type Clusters = readonly [InspectedCluster, InspectedCluster, InspectedCluster];
+
+/** Clusters with a guard: one that protects, one that nothing reaches, and one whose webhook was changed. */
+async function startClusters(): Promise<Clusters> {
+  const clusters = await Promise.all([startHealthyCluster(), startHealthyCluster(), startHealthyCluster()]);
+  const [healthy, unreachable, broken] = clusters;
+  const status = { message: 'MCG_IN_USE: in use' };
+  const clientConfig = await stubWebhook(({ request: { name } }) => ({ allowed: name !== NEW, status }));
+  install(healthy, clientConfig);
+  install(unreachable, { ...clientConfig, url: 'https://127.0.0.1:1/validate' });
+  unreachable.cluster.faults.intercept(({ path: requested }) =>
+    requested.includes('/certificatesigningrequests') ? { status: 403 } : 'pass',
+  );
+  const expired = { type: 'CertificatesValid', status: 'False', reason: 'Expired', message: 'until 2026' };
+  unreachable.cluster.create('machineconfigguards', {
+    metadata: { name: 'cluster' },
+    status: { conditions: [expired] },
+  });
+  install(broken, clientConfig);
+  breakCluster(broken);
+  return clusters;
+}
+
+function install({ cluster }: InspectedCluster, clientConfig: Parameters<typeof register>[1]): void {
+  register(cluster, clientConfig);
+  const metadata = { name: INSTALLED_NAME, namespace: INSTALLED_NAME };
+  cluster.create('deployments', { metadata, spec: { replicas: 2 }, status: { readyReplicas: 2 } });
+  cluster.create('leases', {
+    metadata,
+    spec: { holderIdentity: 'pod', renewTime: NOW, leaseDurationSeconds: 137 },
+  });
+}
+
+function breakCluster({ cluster }: InspectedCluster): void {
+  annotate(cluster, 'worker-0', { desiredConfig: GONE, state: 'Degraded', reason: `missing MachineConfig ${GONE}` });
+  cluster.patch('nodes', 'worker-0', { status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+  createNode(cluster, 'worker-1', { currentConfig: NEW, desiredConfig: MISSPELLED, state: 'Done' });
   const annotations = { 'machineconfig-guard.io/paused-for-restore': GONE };
-  cluster.patch('machineconfigpools', 'worker', { metadata: { annotations }, spec: { paused: true } });
-  const spec = { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' };
-  cluster.create('certificatesigningrequests', { metadata: { name: 'csr-a' }, spec });
+  const managedFields = [{ manager: 'x', time: NOW, fieldsV1: { 'f:spec': { 'f:paused': {} } } }];
+  cluster.patch('machineconfigpools', 'worker', { metadata: { annotations, managedFields }, spec: { paused: true } });
+  cluster.patch('machineconfigs', NEW, { spec: { fips: true } });
+  const request = { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' };
+  cluster.create('certificatesigningrequests', { metadata: { name: 'csr-a' }, spec: request });
 
-  register(cluster, await stubWebhook(() => ({ allowed: true })));
   const labels = { 'render.machineconfig-guard.io/profile': 'fail-closed' };
   const { webhooks } = cluster.get('validatingwebhookconfigurations', INSTALLED_NAME) as unknown as {
     readonly webhooks: readonly object[];
   };
   const selected = webhooks.map((webhook) => ({ ...webhook, objectSelector: { matchLabels: { a: 'b' } } }));
   cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { labels }, webhooks: selected });
-  const conditions = [{ type: 'CertificatesValid', status: 'True', reason: 'Valid', message: 'until 2027' }];
-  const lastDenial = { time: '2026-11-23T07:00:00Z', name: OLD, user: 'alice' };
-  const status = { version: '0.1.0', conditions, lastDenial, protectedConfigs: 2, danglingCount: 1 };
+  const status = {
+    version: '0.1.0',
+    conditions: [{ type: 'CertificatesValid', status: 'True', reason: 'Valid', message: 'until 2027' }],
+    lastDenial: { time: NOW, name: OLD, user: 'alice' },
+    protectedConfigs: 2,
+    danglingCount: 1,
+    danglingReferences: [{ config: GONE, explanation: 'It was deleted' }],
+    deletions: { [GONE]: { time: NOW, user: 'bob', reason: 'CHG-7' } },
+    heldConfigs: [{ name: OLD, until: new Date(Date.now() + 3_600_000).toISOString() }],
+  };
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' }, status });
-  cluster.faults.intercept(({ path: requested }) => {
+  cluster.faults.intercept(({ method, path: requested, query }) => {
+    if (method === 'POST' && !query.has('dryRun')) return { status: 403 };
     const binding = { spec: { validationActions: ['Warn'] } };
     return requested.includes('/validatingadmissionpolicybindings/') ? { status: 200, body: binding } : 'pass';
   });
-
-  const file = path.join(path.dirname(kubeconfig), 'config.json');
-  writeFileSync(file, toConfigOnDisk('worker', createConfigOnDisk().spec, toConfigName(GONE)).text);
-  return { ...inspected, file };
 }
 
 const LINES: readonly (readonly [string, readonly string[]])[] = [
   ['check', ['check']],
-  ['restore', ['restore --from FILE', 'restore --from FILE --accept-content', 'restore --from OTHER']],
-  ['who-uses', ['who-uses', `who-uses ${GONE} ${NEW} rendered-worker-none`]],
+  [
+    'restore',
+    [
+      'restore --from FILE',
+      'restore --from FILE --accept-content',
+      'restore --from OTHER',
+      'restore --from FILE --accept-content --confirm',
+    ],
+  ],
+  ['who-uses', ['who-uses', `who-uses ${GONE} ${NEW} ${MISSPELLED}`]],
   ['verify', ['verify']],
   ['status', ['status']],
 ];
 
 test.each(LINES)(
-  'the JSON of %s has the declared keys and types, in a broken cluster and a healthy one',
+  'the JSON of %s has the declared keys and types, in a healthy cluster and in broken ones',
   async (name, lines) => {
-    const broken = await startBrokenCluster();
-    const healthy = await startHealthyCluster();
-    createConfig(healthy.cluster, GONE);
-    const other = path.join(path.dirname(broken.file), 'other.json');
+    const clusters = await startClusters();
+    const directory = createTemporaryDirectory();
+    const [file, other] = ['config.json', 'other.json'].map((each) => path.join(directory, each)) as [string, string];
+    writeFileSync(file, toConfigOnDisk('worker', createConfigOnDisk().spec, toConfigName(GONE)).text);
     writeFileSync(other, createConfigOnDisk('worker').text);
     const validator = new Validator(makeStrict({ $defs, ...SCHEMAS[name] }) as Schema, '2020-12', false);
 
     const reports: unknown[] = [];
-    for (const { run } of [broken, healthy]) {
+    for (const { run } of clusters) {
       for (const line of lines) {
-        const words = line.replace('FILE', broken.file).replace('OTHER', other).split(' ');
+        const words = line.replace('FILE', file).replace('OTHER', other).split(' ');
         const report: unknown = JSON.parse((await run(...words, '-o', 'json')).stdout);
         const { errors } = validator.validate(report);
         expect(errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`)).toEqual([]);
         reports.push(report);
       }
     }
-    // Each part of the schema was needed.
-    const keys = listKeys(reports);
-    expect(listProperties(SCHEMAS[name]).filter((property) => !keys.includes(property))).toEqual([]);
+    // Each part of the schema was needed, and each value was known once.
+    const known = new Set(reports.flatMap((report) => listKnown(report)));
+    expect(listProperties(SCHEMAS[name] ?? {}).filter((property) => !known.has(property))).toEqual([]);
   },
 );
