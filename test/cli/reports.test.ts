@@ -17,6 +17,7 @@ import {
   OLD,
   startHealthyCluster,
 } from './inspected-cluster.ts';
+import { LABELS } from './uninstall/guarded-cluster.ts';
 
 interface ReportSchema {
   readonly $ref?: string;
@@ -27,9 +28,9 @@ interface ReportSchema {
   readonly [keyword: string]: unknown;
 }
 
-const { $defs = {}, ...SCHEMAS } = parse(
-  readFileSync(new URL('reports.schema.yaml', import.meta.url), 'utf8'),
-) as Readonly<Record<string, ReportSchema>> & { readonly $defs: Readonly<Record<string, ReportSchema>> };
+const { $defs, ...SCHEMAS } = parse(readFileSync(new URL('reports.schema.yaml', import.meta.url), 'utf8')) as Readonly<
+  Record<string, ReportSchema>
+> & { readonly $defs: Readonly<Record<string, ReportSchema>> };
 
 /** Requires each property that is not optional, and forbids all others. */
 function makeStrict(value: unknown): unknown {
@@ -88,6 +89,9 @@ async function startClusters(): Promise<Clusters> {
 
 function install({ cluster }: InspectedCluster, clientConfig: Parameters<typeof register>[1]): void {
   register(cluster, clientConfig);
+  const labels = { ...LABELS, 'app.kubernetes.io/instance': 'x' };
+  cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { labels } });
+  cluster.create('alertingrules', { metadata: { name: INSTALLED_NAME, namespace: 'openshift-monitoring', labels } });
   const metadata = { name: INSTALLED_NAME, namespace: INSTALLED_NAME };
   cluster.create('deployments', { metadata, spec: { replicas: 2 }, status: { readyReplicas: 2 } });
   cluster.create('leases', {
@@ -125,7 +129,7 @@ function breakCluster({ cluster }: InspectedCluster): void {
   };
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' }, status });
   cluster.faults.intercept(({ method, path: requested, query }) => {
-    if (method === 'POST' && !query.has('dryRun')) return { status: 403 };
+    if (['DELETE', 'POST'].includes(method) && !query.has('dryRun')) return { status: 403 };
     const binding = { spec: { validationActions: ['Warn'] } };
     return requested.includes('/validatingadmissionpolicybindings/') ? { status: 200, body: binding } : 'pass';
   });
@@ -145,6 +149,7 @@ const LINES: readonly (readonly [string, readonly string[]])[] = [
   ['who-uses', ['who-uses', `who-uses ${GONE} ${NEW} ${MISSPELLED}`]],
   ['verify', ['verify']],
   ['status', ['status']],
+  ['uninstall', ['uninstall', 'uninstall --confirm']],
 ];
 
 test.each(LINES)(
