@@ -204,6 +204,14 @@ describe('a body that does not arrive', () => {
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toContain('MCG_UNVERIFIED');
   });
 
+  test('is not evicted for 20 MiB of bodies that arrived whole meanwhile', async () => {
+    const port = await serve();
+    const slow = send(port, GOOD.length, START);
+    for (let count = 0; count < 5; count += 1)
+      expect(await text(send(port, 4 * MIB, GOOD.padEnd(4 * MIB)).end())).toContain('"allowed":true');
+    expect(await text(slow.end(GOOD.slice(START.length)))).toContain('"allowed":true');
+  });
+
   test('is denied if its length is unknown', async () => {
     const socket = connect(await serve(), '127.0.0.1');
     socket.end('POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n');
