@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { verifyProtection, type VerifyReport } from '../../../src/cli/protection/verify.ts';
+import { FLAG_LABEL_PREFIX } from '../../../src/install/profiles.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import type { Fault } from '../../support/faults.ts';
 import { register, stubWebhook } from '../../support/stub-webhook.ts';
@@ -51,7 +52,9 @@ test('shows each webhook and policy, and <unknown> if the user may not read them
     { name: WEBHOOK_NAME, failurePolicy, clientConfig },
     { name: WEBHOOK_NAME, failurePolicy, clientConfig: { service: { ...service, port: 8443 } } },
   ];
-  const items = [{ metadata: { name: 'c' }, webhooks }, { metadata: { name: 'without webhooks' } }];
+  const flags = { profile: 'fail-closed', 'single-node': 'true', hold: '24h' };
+  const labels = Object.fromEntries(Object.entries(flags).map(([flag, value]) => [FLAG_LABEL_PREFIX + flag, value]));
+  const items = [{ metadata: { name: 'c', labels }, webhooks }, { metadata: { name: 'without webhooks' } }];
   const binding = { spec: { validationActions: ['Deny', 'Audit'] } };
   const removeAnswers = cluster.faults.intercept(({ path }) => {
     if (path.endsWith('/validatingwebhookconfigurations')) return { status: 200, body: { items } };
