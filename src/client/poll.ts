@@ -10,7 +10,7 @@ export interface PollOptions<Answer> {
   readonly onAnswer?: (answer: Answer, elapsedMs: number) => void;
   readonly onFailure?: (error: unknown, elapsedMs: number) => void;
   readonly intervalMs?: number;
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
   /** Replaces the timer of these pauses, for a simulated clock. */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined;
 }
@@ -27,7 +27,7 @@ const RETRY_INTERVAL_MS = 500;
 
 /** @throws the last error of `read`, when it is not retried, or the signal's reason */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
-  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS, signal = NEVER_ABORTED } = options;
+  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS, signal } = options;
   const startedAt = performance.now();
   const getElapsedMs = (): number => performance.now() - startedAt;
   let hasAnswered = false;

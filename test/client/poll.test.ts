@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { sleep } from '../../src/common/wait.ts';
+import { NEVER_ABORTED, sleep } from '../../src/common/wait.ts';
 import { pollUntilSettled } from '../../src/client/poll.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
@@ -32,6 +32,7 @@ async function poll(
     onAnswer: (step) => void reported.push(String(step)),
     onFailure: (error) => void reported.push((error as Error).message),
     intervalMs: 1,
+    signal: NEVER_ABORTED,
   }).catch((error: unknown) => ({ answer: (error as Error).message, elapsedMs: performance.now() - startedAt }));
   await vi.runAllTimersAsync();
   return { ...(await polled), reported };

@@ -5,6 +5,7 @@ import { type EarlierSnapshot, readClusterSnapshot, readControlPlaneSize } from 
 import { readGuardReports } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { Cause } from '../../diagnosis/cause.ts';
 import type { DiagnosisScope } from '../../diagnosis/cluster.ts';
 import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
@@ -57,6 +58,7 @@ export async function checkCluster(
   if (wait === undefined) return await readWithRetries(read);
   const { answer, elapsedMs } = await pollUntilSettled({
     ...wait,
+    signal: NEVER_ABORTED,
     read,
     isSettled: ({ report: { ok, recoverable } }) => ok || !recoverable,
     retryUntilMs: (error, hasAnswered) => {

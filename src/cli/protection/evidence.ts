@@ -14,7 +14,6 @@ import { ADMISSION_POLICY, parseKubernetesVersion } from '../../install/kubernet
 import { formatFlagLabels } from '../../install/profiles.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { quote } from '../../diagnosis/quote.ts';
-import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
@@ -71,7 +70,7 @@ interface StoredObject {
 }
 
 /** @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError */
-export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
+export async function readEvidence(api: KubeApi, signal: AbortSignal): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);
   const read = async (path: string) => (await readObject<StoredObject>(api, path, 'get', signal)) ?? null;

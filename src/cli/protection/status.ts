@@ -9,6 +9,7 @@ import { formatAge } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import { describeError } from '../../kube/errors.ts';
 import { type Evidence, findCondition, findHeldLease, type PolicyBinding, readEvidence } from './evidence.ts';
 import { deriveProtection, isComplete, type Protection, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
@@ -140,7 +141,7 @@ async function readEntry(flags: StatusFlags, context: string) {
     const requestTimeout = flags.requestTimeout || REQUEST_TIMEOUT_MS;
     return await withKubeApi({ ...flags, requestTimeout, context }, { name: 'status', role: 'reader' }, async (api) => {
       server = api.address;
-      const status = summarizeEvidence(await readEvidence(api));
+      const status = summarizeEvidence(await readEvidence(api, NEVER_ABORTED));
       const advice = status.advice && inContext(status.advice, context);
       const waysOut = status.waysOut.map((way) => inContext(way, context));
       return { entry: { context, server, ...status, advice, waysOut }, isDenied: false };

@@ -85,7 +85,8 @@ Examples:
     .action(async (flags: VerifyFlags) => {
       const output = new Output(command, flags);
       await withKubeApi(flags, { name: 'verify', role: 'verify' }, async (api) => {
-        const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
+        const report =
+          flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api, NEVER_ABORTED);
         output.printReport(report, formatReport(report, output.format));
         if (!isComplete(report)) throw new ReportedFailure();
       });
@@ -98,6 +99,7 @@ async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<V
     read: (signal) => verifyProtection(api, signal),
     isSettled,
     timeoutMs: flags.timeout,
+    signal: NEVER_ABORTED,
     retryUntilMs: (error) => (isRetryableRead(error) ? flags.timeout : 0),
     onAnswer: ({ state, explanation }, elapsedMs) => output.printProgress(`${state}: ${explanation}`, elapsedMs),
     onFailure: (error, elapsedMs) => output.printProgress(describeRetry(error, api), elapsedMs),
@@ -147,7 +149,7 @@ function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webh
 }
 
 /** @throws ClusterAccessError, CliError, or the signal's reason */
-export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Promise<VerifyReport> {
+export async function verifyProtection(api: KubeApi, signal: AbortSignal): Promise<VerifyReport> {
   const evidence = await readEvidence(api, signal);
   const { used, unused, undatedPools } = await findCandidates(api, signal);
   // The unused config comes first: deleting it would do less harm.

@@ -18,6 +18,7 @@ import {
 import { useTerminal } from '../terminal.ts';
 import { INSTALLED_NAME } from '../../../src/api/paths.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
+import { NEVER_ABORTED } from '../../../src/common/wait.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
 const ADDRESS = /127\.0\.0\.1:\d+/g;
@@ -197,7 +198,7 @@ beforeEach(async () => {
 });
 
 async function verify(): Promise<VerifyReport> {
-  return await verifyProtection(cluster.connect());
+  return await verifyProtection(cluster.connect(), NEVER_ABORTED);
 }
 
 /** Answers each deletion of a config in the place of the API server. */
@@ -214,7 +215,7 @@ test('sends only dry runs, and tests first with a missing and an unused config',
   const { resourceVersion } = cluster;
   const api = cluster.connect();
   const send = vi.spyOn(api, 'json');
-  await verifyProtection(api);
+  await verifyProtection(api, NEVER_ABORTED);
   const writes = send.mock.calls.map(([request]) => request).filter(({ method = 'GET' }) => method !== 'GET');
   const toDryRun = (name: string) => {
     const preconditions = { uid: cluster.get('machineconfigs', name)?.metadata.uid };

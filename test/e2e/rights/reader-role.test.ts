@@ -5,6 +5,7 @@ import { readObstacles } from '../../../src/cli/check/read-obstacles.ts';
 import { inspectedNode } from '../../diagnosis/checked-cluster.ts';
 import { readReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { verifyProtection } from '../../../src/cli/protection/verify.ts';
+import { NEVER_ABORTED } from '../../../src/common/wait.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
 import type { Rule } from '../control-plane/kube-client.ts';
 import { BINDINGS } from '../support/floor.ts';
@@ -43,7 +44,7 @@ async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
     () => check(api),
     () => readObstaclesOfDrain(api),
     () => readReferencesReport(api, [toConfigName(used)]),
-    () => verifyProtection(api),
+    () => verifyProtection(api, NEVER_ABORTED),
     // As check bootstrap.
     () => readObject(api, `${PATHS.configs}/${used}`),
     // As `oc get mcguard`.
@@ -79,12 +80,7 @@ async function check(api: KubeApi): Promise<void> {
 /** What the command reads if nodes do not move. The role excludes pods, whose specs can contain secrets. */
 async function readObstaclesOfDrain(api: KubeApi): Promise<void> {
   const node = inspectedNode('worker-0', { current: used, desired: 'rendered-worker-b', drainingForMinutes: 60 });
-  const { unreadable } = await readObstacles(
-    api,
-    { nodes: [node], pools: [] },
-    new Date(),
-    new AbortController().signal,
-  );
+  const { unreadable } = await readObstacles(api, { nodes: [node], pools: [] }, new Date(), NEVER_ABORTED);
   throwUnreadable(unreadable.filter((resource) => resource !== 'pods'));
 }
 
@@ -103,7 +99,7 @@ test('only the dry run of verify needs the second role', async () => {
   await expect.poll(() => findMissingRights(reader)).toEqual(['delete machineconfigs']);
   const api = await connectWith(controlPlane, [...READER, ...VERIFY]);
   await expect.poll(() => findMissingRights(api)).toEqual([]);
-  const { state, floor, webhooks } = await verifyProtection(api);
+  const { state, floor, webhooks } = await verifyProtection(api, NEVER_ABORTED);
   expect({ state, floor, webhooks: webhooks?.length }).toEqual({ state: 'PROTECTED', floor: [], webhooks: 1 });
 });
 
