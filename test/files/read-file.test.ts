@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
@@ -17,10 +17,19 @@ function create(content = ''): string {
   return file;
 }
 
+/** Whether this process has the file open. */
+function isOpen(file: string): boolean {
+  const descriptors = readdirSync('/proc/self/fd').map((name) => `/proc/self/fd/${name}`);
+  // The one that has listed the others is closed.
+  return descriptors.filter(existsSync).some((descriptor) => readlinkSync(descriptor) === file);
+}
+
 test('reads a file, also one of /proc, which has no size', async () => {
   expect((await readRegularFile(create('abc'), 3, signal)).toString()).toBe('abc');
   expect((await readRegularFile('/proc/self/status', 65_536, signal)).toString()).toContain('Pid:');
-  expect(readRegularFileSync(create('abc'), 3).toString()).toBe('abc');
+  const file = create('abc');
+  expect(readRegularFileSync(file, 3).toString()).toBe('abc');
+  expect(isOpen(file)).toBe(false);
   expect(readRegularFileSync('/proc/self/status', 65_536).toString()).toContain('Pid:');
 });
 
@@ -39,6 +48,7 @@ test.each([
   await expect(read).rejects.toThrow(message);
   expect(() => readRegularFileSync(file, 3)).toThrow(FileError);
   expect(() => readRegularFileSync(file, 3)).toThrow(message);
+  await expect.poll(() => isOpen(file)).toBe(false);
 });
 
 test('ends with the reason of the signal while a stream is silent', async () => {
