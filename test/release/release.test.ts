@@ -108,6 +108,14 @@ test('the image adds few files to its base, and has the version and the time of 
   expect(readFile('install.yaml')).toContain(`image: ${image}\n`);
 });
 
+test('an archive has its files by name, with the time of the commit, and of no user', () => {
+  const list = ['--list', '--verbose', '--numeric-owner', '--full-time', '--utc', '--gzip', '--file', ARCHIVE];
+  const lines = execFileSync('tar', list, { cwd: release, encoding: 'utf8' }).trimEnd().split('\n');
+  expect(lines.filter((line) => !/ 0\/0 +\d+ 2023-11-14 22:13:20 /.test(line))).toEqual([]);
+  const names = lines.map((line) => line.split(' ').at(-1) ?? '');
+  expect(names).toEqual(names.toSorted());
+});
+
 test('the executable runs without Node, also as a plugin of kubectl, and its archive lists Node', () => {
   const unpacked = path.join(directory, 'unpacked');
   mkdirSync(unpacked);
