@@ -51,7 +51,7 @@ export async function startExecServer(run: (command: readonly string[]) => ExecR
     server.closeAllConnections();
     server.close();
   };
-  return { calls, ca, port: await listen(server, 0, '127.0.0.1'), stop };
+  return { calls, ca, port: await listen(server, 0, '127.0.0.1'), countOpen: () => sockets.clients.size, stop };
 }
 
 function toStatus(exitCode: number): object {

@@ -17,7 +17,11 @@ const MEBIBYTE = 1024 * 1024;
 /** An API server with this result of every command, and a client. */
 async function start(result: ExecResult, address?: string) {
   const server = await startExecServer(() => result);
-  onTestFinished(() => server.stop());
+  onTestFinished(async () => {
+    // An open connection would keep the process.
+    await expect.poll(server.countOpen).toBe(0);
+    server.stop();
+  });
   const url = address ?? `https://127.0.0.1:${server.port}/prefix/`;
   const api = new KubeApi(connectionFromKubeconfig(buildKubeconfig(url, { token: 'abc' }, server)));
   const run = (signal = new AbortController().signal) => execInPod(api, 'daemon-1', ['cat', '/a b&c'], signal);
