@@ -91,7 +91,8 @@ describe('as a process', () => {
 
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const { port } = new URL(inspected.cluster.url);
-    const { exitCode, stderr } = await startServe({ '--secure-port': port }).outcome;
+    // The last one, so the servers on the others must close.
+    const { exitCode, stderr } = await startServe({ '--health-port': port }).outcome;
     expect([exitCode, stderr]).toEqual([
       2,
       expect.stringMatching(`cannot listen on port ${port} of 127\\.0\\.0\\.1: EADDRINUSE\n$`),
