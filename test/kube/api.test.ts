@@ -1,4 +1,4 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -116,6 +116,17 @@ test('sends a request without TLS if the address says so, and leaves no listener
   expect(await send({ signal })).toEqual({});
   await expect.poll(() => getEventListeners(signal, 'abort')).toEqual([]);
   server.close().closeAllConnections();
+  await once(server, 'close');
+  // Also after a failure, or a command would end only after its timeout.
+  await expect(send({ signal })).rejects.toThrow('ECONNREFUSED');
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+test('opens new connections once the credentials of the TLS connection have changed', () => {
+  const transport = new Transport();
+  const agent = transport.agentFor({ ca: 'a', cert: 'b' }, LISTS);
+  expect(transport.agentFor({ ca: 'a', cert: 'b' }, LISTS)).toBe(agent);
+  expect(transport.agentFor({ ca: 'a', cert: 'c' }, LISTS)).not.toBe(agent);
 });
 
 test.each([
