@@ -63,6 +63,16 @@ test('a connection with an unanswered request stays open beyond the limit', asyn
 });
 
 const LATE = 'GET /late HTTP/1.1\r\nHost: x\r\n';
+
+test('a client that closes its connection before the answer leaves its place to others', async () => {
+  const { connectTls, createClient, lateCount } = await startLimitedServer();
+  const sockets = Array.from({ length: MAX_CONNECTIONS }, () => connectTls().on('error', () => {}));
+  for (const socket of sockets) socket.write(`${LATE}\r\n`);
+  await expect.poll(lateCount).toBe(MAX_CONNECTIONS);
+  for (const socket of sockets) socket.destroy();
+  await expect.poll(async () => await createClient()().catch(String)).toMatchObject({ body: 'ok' });
+});
+
 const CHUNKS = 'Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n';
 
 test.each([
