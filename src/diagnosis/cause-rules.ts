@@ -11,7 +11,7 @@ import type {
   Removal,
 } from './cause.ts';
 import { type DrainObstacles, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
-import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
+import { BUILT_IN_POOLS, FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
 import { toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
@@ -43,6 +43,14 @@ const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap';
 const FORCE_FILE = '/run/machine-config-daemon-force';
 /** Anything else in a reason could change a command. */
 const KERNEL_ARGUMENT = /^[A-Za-z0-9][-\w.,:=@/%+]*$/;
+/** Parts of a reason or a condition, with the part of the operator that knows more. */
+const FURTHER_LOGS = {
+  'machine-config-controller logs': 'machine-config-controller',
+  NodeDisruptionPolicyStatus: 'machine-config-operator',
+  'Failed to build OS image': 'machine-os-builder',
+};
+/** Only the MachineConfigNodes have the errors of single images. */
+const IMAGE_ERRORS = /PinnedImageSet list|MachineConfigNode resource/;
 const MAX_NAMED = 3;
 const NO_OBSTACLES: DrainObstacles = { budgets: [], endingPods: [] };
 
@@ -77,6 +85,13 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const command = shell`oc scale deployment ${deployment} -n ${OPERATOR_NAMESPACE} --replicas=1`;
       return [{ name: 'startOperator', text: 'start the operator', command }];
     },
+  },
+
+  OperatorDegraded: {
+    summary: '',
+    sentence: () => 'the ClusterOperator machine-config is Degraded',
+    isQuoted: true,
+    repairs: () => [readOperatorLog('machine-config-operator')],
   },
 
   PoolsMissing: {
@@ -127,8 +142,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   PoolConflict: {
     summary: 'two custom pools',
     sentence: ({ evidence }, names, isPlural) => `${names} ${be(isPlural)} in the ${evidence}`,
-    repairs: ({ referrer: { name }, labels }) => {
-      const text = 'keep only the label of the custom pool whose config the node names';
+    repairs: ({ referrer: { name }, labels, pool }) => {
+      const text = `leave the node in pool ${pool}, whose config it names`;
       return labels.length === 0 ? [] : [labelNode('assignPool', text, name, labels)];
     },
   },
@@ -311,28 +326,23 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
-  Unreconcilable: {
-    summary: 'Unreconcilable',
-    sentence: (_cause, names) => `the daemon of ${names} refuses the change`,
-    isQuoted: true,
-    repairs: () => [
-      {
-        name: 'correctSource',
-        text: 'undo the change in the MachineConfig that made it. The operator then takes the node back',
-      },
-    ],
-  },
-
   NodeDegraded: {
     summary: 'Degraded',
     sentence: ({ evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} Degraded, ${evidence === '' ? 'without a reason' : 'although the configs exist'}`,
     isQuoted: true,
-    repairs: ({ referrer, evidence }) => [
-      evidence.includes('machine-config-controller logs')
-        ? readOperatorLog('machine-config-controller')
-        : findDaemon(referrer.name),
-    ],
+    repairs: ({ referrer, evidence, isRepairable, isUpdating }) => {
+      const log = readFurtherLog(evidence);
+      if (log !== undefined) return [log];
+      // The operator takes no cordoned node back (getAllCandidateMachines in node_controller.go).
+      const text =
+        'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The ' +
+        'operator takes it back';
+      const undo: Repair = { name: 'correctSource', text, alternative: isRepairable };
+      const repair: Repair = { name: 'changeBack', text: 'repair what the message is about. The daemon tries again' };
+      const repairs = [...(isRepairable ? [repair] : []), ...(isUpdating ? [undo] : [])];
+      return repairs.length > 0 ? repairs : [findDaemon(referrer.name)];
+    },
   },
 
   ObjectRejected: {
@@ -407,9 +417,17 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     isQuoted: true,
     repairs: ({ condition, evidence = '', referrer: { name } }) => {
       if (condition === undefined) return [];
-      if (condition !== 'RenderDegraded') return [readOperatorLog('machine-config-controller')];
+      if (IMAGE_ERRORS.test(evidence)) {
+        const command = shell`oc describe machineconfignodes`;
+        return [{ name: 'readLog', text: 'see which image each node cannot pull', command }];
+      }
+      if (condition !== 'RenderDegraded') {
+        return [readFurtherLog(evidence) ?? readOperatorLog('machine-config-controller')];
+      }
+      // Without the MachineConfigs of the workers, the nodes would lose their kubelet.
+      const others = BUILT_IN_POOLS.has(name) ? '' : ', so that it also selects the MachineConfigs of pool worker';
       const text = evidence.includes('found matching selector')
-        ? `correct the machineConfigSelector of pool ${name}, or label a MachineConfig so that it is selected`
+        ? `correct the machineConfigSelector of pool ${name}${others}`
         : `correct the source MachineConfig of pool ${name} that the message is about`;
       return [{ name: 'correctSource', text }];
     },
@@ -558,6 +576,11 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
   // The annotations of a node whose first boot changed nothing can name another config than its disk has.
   if (isAtRest) repairs.push({ ...readDisk(name), alternative: true });
   return repairs;
+}
+
+function readFurtherLog(evidence: string): Repair | undefined {
+  const [, deployment] = Object.entries(FURTHER_LOGS).find(([text]) => evidence.includes(text)) ?? [];
+  return deployment === undefined ? undefined : readOperatorLog(deployment);
 }
 
 function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: MissingConfigReport): string {

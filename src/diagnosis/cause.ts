@@ -82,7 +82,9 @@ export interface NotReported extends NodeFields {
 
 export interface PoolConflict extends NodeFields {
   readonly code: 'PoolConflict';
-  /** Arguments of `oc label` that leave only the pool whose config the node names. Empty if it names another. */
+  /** The pool whose config the node names. */
+  readonly pool: string;
+  /** Arguments of `oc label` that leave the node in that pool. Empty if it is none that labels can choose. */
   readonly labels: readonly string[];
 }
 
@@ -193,14 +195,14 @@ export interface Recovering extends NodeFields {
   readonly code: 'Recovering';
 }
 
-export interface Unreconcilable extends NodeFields {
-  readonly code: 'Unreconcilable';
-}
-
 /** The daemon has failed for a reason that is none of the others. */
 export interface NodeDegraded extends NodeFields {
   readonly code: 'NodeDegraded';
   readonly evidence: string;
+  /** Whether a repair of what the reason names helps. No repair of a machine lets it accept some changes. */
+  readonly isRepairable: boolean;
+  /** Whether the daemon has failed to update the node, so the operator takes it back once the source is as before. */
+  readonly isUpdating: boolean;
 }
 
 /** An object that the API accepts, and the operator rejects. Without a referrer, it stops no node or pool. */
@@ -296,6 +298,12 @@ export interface OperatorStopped extends CauseFields, StoppedOperator {
   readonly evidence: string;
 }
 
+/** The operator says that it fails, for a reason that no node or pool tells. */
+export interface OperatorDegraded extends CauseFields {
+  readonly code: 'OperatorDegraded';
+  readonly evidence: string;
+}
+
 /** Why a node or a pool does not move, or is not protected, with the facts that its text and its repairs need. */
 export type Cause =
   | BuildFailed
@@ -314,6 +322,7 @@ export type Cause =
   | NotInPool
   | NotReported
   | ObjectRejected
+  | OperatorDegraded
   | OperatorStopped
   | PausedForRestore
   | PoolConflict
@@ -327,7 +336,6 @@ export type Cause =
   | SpecEmpty
   | StatusEmpty
   | TooFewNodes
-  | Unreconcilable
   | UpdateStalled;
 
 export type CauseCode = Cause['code'];

@@ -3,6 +3,7 @@ import { canWait, cannotWait, type Cause, type Waiting } from './cause.ts';
 import { type Cluster, judgeProgress, listOldRequests } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
+import { quote } from './quote.ts';
 import { findFailedSources, findOrphanedOsConfigs } from './rejected-objects.ts';
 
 const MAX_NAMES = 3;
@@ -62,6 +63,20 @@ function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Caus
     const waiting = cannotWait(WORK[stopped.deployment] ?? 'Nothing does its work until it runs');
     return { code: 'OperatorStopped', ...stopped, waiting };
   });
+}
+
+/**
+ * What the operator says of itself.
+ * @param others the causes of nodes and pools. They explain why it waits for pools, and so does a roll-out
+ */
+export function findOperatorFailure(others: readonly Cause[], cluster: Cluster): readonly Cause[] {
+  const { operatorFailure: failure, pools, isRollingOut } = cluster;
+  if (failure === undefined) return [];
+  // The last step of its sync (syncRequiredMachineConfigPools in pkg/operator/sync.go).
+  const isOfPools = failure.reason === 'RequiredPoolsFailed';
+  if (isOfPools && (others.length > 0 || pools.some(isRollingOut))) return [];
+  const waiting = judgeProgress('The operator tries again', 'It has failed', failure.since, cluster);
+  return [{ code: 'OperatorDegraded', evidence: quote(failure.message), waiting }];
 }
 
 /** The operator creates the pools `master` and `worker` itself, early in an install. */

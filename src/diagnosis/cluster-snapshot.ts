@@ -155,9 +155,10 @@ export interface FailedSource {
   readonly pools: readonly string[];
 }
 
-/** A condition other than `Ready` for which the operator counts a node as unavailable. */
-export interface NodePressure {
+/** A condition that is True, of a node or of the operator itself. */
+export interface ReportedCondition {
   readonly type: string;
+  readonly reason: string;
   readonly message: string;
   readonly since: Date | undefined;
 }
@@ -184,8 +185,10 @@ export interface ClusterSnapshot {
   /** By the name of the node. Without an entry, they were not read. */
   readonly drainObstacles?: ReadonlyMap<string, DrainObstacles>;
   readonly failedSources?: readonly FailedSource[];
-  /** By the name of the node. */
-  readonly pressures?: ReadonlyMap<string, NodePressure>;
+  /** The condition `Degraded` of the ClusterOperator. Its reason is the failed step, such as `RequiredPoolsFailed`. */
+  readonly operatorFailure?: ReportedCondition | undefined;
+  /** By the name of the node: a condition other than `Ready` for which the operator counts it as unavailable. */
+  readonly pressures?: ReadonlyMap<string, ReportedCondition>;
 }
 
 type NodesAndPools = Pick<ClusterSnapshot, 'nodes' | 'pools'>;

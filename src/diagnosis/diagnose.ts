@@ -1,7 +1,7 @@
 import type { Cause, CauseCode, MissingConfigReport } from './cause.ts';
 import { approveMachine, approveRequest, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
 import { type Cluster, createCluster, type DiagnosisScope, listOldRequests } from './cluster.ts';
-import { findClusterCauses } from './cluster-causes.ts';
+import { findClusterCauses, findOperatorFailure } from './cluster-causes.ts';
 import {
   type ClusterSnapshot,
   type InspectedNode,
@@ -105,7 +105,8 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
 
   const selectedPools = selectPools(cluster);
   const causesByPool = new Map(selectedPools.map((pool) => [pool, findCausesOfPool(pool, cluster)]));
-  const causes = [...ofCluster, ...[...causesByNode.values()].flat(), ...[...causesByPool.values()].flat()];
+  const others = [...[...causesByNode.values()].flat(), ...[...causesByPool.values()].flat()];
+  const causes = [...ofCluster, ...findOperatorFailure(others, cluster), ...others];
 
   const used = findUsedConfigs(listReferrers(snapshot));
   return {

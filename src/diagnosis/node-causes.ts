@@ -97,6 +97,7 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     return {
       code: 'PoolConflict',
       referrer,
+      pool: own?.referrer.name ?? '',
       labels: isOwnMovable ? listLabelsForPool(own, labels, cluster.livePools, conflicting) : [],
       evidence: `custom pools ${joinWithAnd(names)}`,
       waiting: cannotWait('A node can be in one custom pool only, so the operator neither drains nor updates it'),
@@ -190,13 +191,13 @@ function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined 
   const { referrer, reason } = node;
   const { type } = node.daemonReason;
   const evidence = quote(reason);
-  if (node.state === 'Unreconcilable' || type === 'unreconcilable') {
-    const waiting = cannotWait('The daemon cannot apply the change to a running machine');
-    return { code: 'Unreconcilable', referrer, evidence, waiting };
-  }
+  const isRefused = node.state === 'Unreconcilable' || type === 'unreconcilable';
   const since = cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
-  const waiting = judgeProgress(RETRY, 'The daemon has tried again without success', since, cluster);
-  return { code: 'NodeDegraded', referrer, evidence, waiting };
+  const waiting = isRefused
+    ? cannotWait('The daemon cannot apply the change to a running machine')
+    : judgeProgress(RETRY, 'The daemon has tried again without success', since, cluster);
+  const isUpdating = node.currentConfig !== node.desiredConfig;
+  return { code: 'NodeDegraded', referrer, evidence, waiting, isRepairable: !isRefused && reason !== '', isUpdating };
 }
 
 /** The reason stays until the node is Done. */
@@ -223,7 +224,7 @@ function judgeDisk(
     const waiting = cannotWait(
       'Its message is about a config of another pool, so see what runs on the node before you act on it',
     );
-    return { ...cause, code: 'NodeDegraded', waiting };
+    return { ...cause, code: 'NodeDegraded', waiting, isRepairable: false, isUpdating: false };
   }
 
   const isOtherConfig = comparedWith !== current && comparedWith !== desired && isRenderedName(comparedWith);
@@ -239,11 +240,13 @@ function judgeDisk(
     return { ...cause, code: 'Recovering', waiting: canWait(why) };
   }
   const isAnnotated = isManual && !isOtherConfig;
+  // In image mode the reason names the image, although a file is compared with the config (validateOnDiskStateImpl).
+  const named = difference.type === 'osImage' || isRenderedName(comparedWith) ? comparedWith : current;
   return {
     ...cause,
     code: 'DiskDiffers',
     evidence: quote(detail),
-    comparedWith: comparedWith ?? current ?? '',
+    comparedWith: named ?? current ?? '',
     difference,
     isAtRest: current === desired || isOutdated,
     annotatedBy: isAnnotated

@@ -45,8 +45,21 @@ export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly 
   );
   const buildCauses = findBuildCauses(pool, cluster);
   causes.push(...buildCauses, ...findDegradedConditions(pool, buildCauses, cluster));
-  const isStopped = !causes.every(isAboutNextConfig) || cluster.causesOfNodes(pool).length > 0;
-  return isStopped ? causes : [...causes, ...findStalledRollout(pool, cluster)];
+  return causes.every(isAboutNextConfig) ? [...causes, ...findStalledRollout(pool, cluster)] : causes;
+}
+
+/**
+ * Whether nodes with a cause are so many that the operator updates no other one, or are all that remain
+ * (getAllCandidateMachines in pkg/controller/node/node_controller.go).
+ */
+function isHeldBack(pool: InspectedPool, cluster: Cluster): boolean {
+  const { specConfig, maxUnavailable = 1 } = pool;
+  const nodes = cluster.nodesOf(pool);
+  const stopped = new Set(cluster.causesOfNodes(pool).map(({ referrer }) => referrer));
+  const isLast = nodes.every(({ referrer, desiredConfig }) => stopped.has(referrer) || desiredConfig === specConfig);
+  const share = typeof maxUnavailable === 'string' ? nodes.length / 100 : 1;
+  // The operator rounds down, but to at least 1.
+  return stopped.size > 0 && (isLast || stopped.size > Number.parseInt(`${maxUnavailable}`) * share - 1);
 }
 
 /** The operator goes on with the roll-out of the last config. */
@@ -196,10 +209,13 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cau
   const { referrer, paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
   const since = cluster.stalledSince(pool);
   if (config === undefined || paused || machineCount === 0 || since === undefined) return [];
-  const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
   const osConfig = findOsConfig(pool, cluster);
   const build = osConfig && findCurrentBuild(pool, osConfig, cluster);
   const isBuilding = osConfig !== undefined && build?.isSuccessful !== true;
+  // The operator builds beside a node that is unavailable, but not for a Degraded pool.
+  const isExplained = isBuilding ? conditions[DERIVED_CONDITION] !== undefined : isHeldBack(pool, cluster);
+  if (isExplained) return [];
+  const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
   return [
     {
       code: 'RolloutStalled',
@@ -209,7 +225,6 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cau
       updatedMachineCount,
       deployment: isBuilding ? 'machine-os-builder' : 'machine-config-controller',
       build: isBuilding ? build?.referrer.name : undefined,
-      evidence: conditions['Updating'] && quote(conditions['Updating'].message),
       waiting,
     },
   ];

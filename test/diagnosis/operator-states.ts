@@ -147,7 +147,9 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, W.B],
     problems: ['PoolDegraded'],
-    repairs: ['correct the machineConfigSelector of pool infra, or label a MachineConfig so that it is selected'],
+    repairs: [
+      'correct the machineConfigSelector of pool infra, so that it also selects the MachineConfigs of pool worker',
+    ],
   },
   'a custom pool without a config for hours': {
     source: 'own: an unfinished KubeletConfig returns before any condition (render_controller.go)',

@@ -4,7 +4,12 @@ import {
   parseInspectedOsConfig,
   parseInspectedPool,
 } from '../../src/client/inspected-objects.ts';
-import type { ClusterSnapshot, ControlPlaneSize, DrainObstacles } from '../../src/diagnosis/cluster-snapshot.ts';
+import type {
+  ClusterSnapshot,
+  ControlPlaneSize,
+  DrainObstacles,
+  ReportedCondition,
+} from '../../src/diagnosis/cluster-snapshot.ts';
 import { OPERATOR_STATES } from './operator-states.ts';
 import { REASONS } from '../support/daemon-reasons.ts';
 import {
@@ -36,7 +41,10 @@ export interface State {
   /** The signers of requests, if not that of client certificates. */
   readonly signers?: Readonly<Record<string, string>>;
   /** What `check` reads once something does not move. */
-  readonly obstacles?: Pick<ClusterSnapshot, 'drainObstacles' | 'failedSources' | 'pressures' | 'stoppedOperators'>;
+  readonly obstacles?: Pick<
+    ClusterSnapshot,
+    'drainObstacles' | 'failedSources' | 'operatorFailure' | 'pressures' | 'stoppedOperators'
+  >;
   /** The codes of all problems, with a question mark if waiting can help. */
   readonly problems: readonly string[];
   /** The commands of the repairs, or the text of one without a command. An alternative begins with `# `. */
@@ -89,6 +97,15 @@ function drainObstacles(node: string, obstacles: Partial<DrainObstacles>): NonNu
   return { drainObstacles: new Map([[node, { budgets: [], endingPods: [], ...obstacles }]]) };
 }
 
+/** A condition that has been True for two hours. */
+export function trueCondition(type: string, reason: string, message: string): ReportedCondition {
+  return { type, reason, message, since: new Date(NOW.getTime() - 7_200_000) };
+}
+
+const REPAIR = 'repair what the message is about. The daemon tries again';
+const UNDO =
+  'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
+  'takes it back';
 const OPERATOR_OFF = { deployment: 'machine-config-controller', evidence: 'has 0 replicas', isScaledToZero: true };
 const OPERATOR_PODS = 'oc get pods -n openshift-machine-config-operator -l';
 
@@ -892,8 +909,8 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 1] } },
     configs: [W.A, W.B],
-    problems: ['Unreconcilable'],
-    repairs: ['undo the change in the MachineConfig that made it. The operator then takes the node back'],
+    problems: ['NodeDegraded'],
+    repairs: [UNDO],
   },
   'another failure': {
     source: 'own',
@@ -925,7 +942,55 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, W.B],
     problems: ['NodeDegraded', 'PoolDegraded'],
+    repairs: [REPAIR, `# ${UNDO}`],
+  },
+  'a failure without a reason': {
+    source: 'own',
+    nodes: { 'worker-0': { ...both(W.A), ...degraded('') } },
+    pools: {
+      worker: {
+        spec: W.A,
+        status: W.A,
+        counts: [1, 0, 0, 1],
+        conditions: [{ type: 'NodeDegraded', minutesAgo: 600 }],
+      },
+    },
+    configs: [W.A],
+    problems: ['NodeDegraded', 'PoolDegraded'],
     repairs: [`${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`],
+  },
+  'node disruption policies that are not ready': {
+    source: 'machine-config-operator#4267: the operator writes their status',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded('NodeDisruptionPolicyStatus was not ready: NodeDisruptionPolicyStatus is not up to date'),
+      },
+    },
+    pools: {
+      worker: {
+        spec: W.B,
+        status: W.A,
+        counts: [1, 0, 0, 1],
+        conditions: [{ type: 'NodeDegraded', minutesAgo: 600 }],
+      },
+    },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded', 'PoolDegraded'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-operator --tail=20'],
+  },
+  'a changed file in image mode': {
+    source: 'own: the reason names the image, and the file is that of the config (validateOnDiskStateImpl)',
+    nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.diskDiffers('quay.io/os@sha256:7')) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['DiskDiffers'],
+    repairs: [
+      `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      '# machineconfig-guard restore --from node/worker-0',
+      force('worker-0'),
+    ],
   },
 
   // The pool does not move, and every node is Done.
@@ -1169,10 +1234,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [M.Y],
     problems: ['NodeDegraded', 'StatusEmpty', 'PoolDegraded'],
-    repairs: [
-      setStatus('master', M.Y),
-      `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=control0`,
-    ],
+    repairs: [REPAIR, setStatus('master', M.Y)],
   },
   'a first roll-out that does not move': {
     source: 'own',
@@ -1291,14 +1353,7 @@ export const STATES: Readonly<Record<string, State>> = {
     nodes: { 'worker-0': both(W.A), 'worker-1': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
     configs: [W.A, W.B],
-    obstacles: {
-      pressures: new Map([
-        [
-          'worker-0',
-          { type: 'DiskPressure', message: 'kubelet has disk pressure', since: new Date(NOW.getTime() - 7_200_000) },
-        ],
-      ]),
-    },
+    obstacles: { pressures: new Map([['worker-0', trueCondition('DiskPressure', '', 'kubelet has disk pressure')]]) },
     problems: ['NodeUnavailable'],
     repairs: ['free space on the disk of the node. The operator then updates it'],
   },
@@ -1420,6 +1475,111 @@ export const STATES: Readonly<Record<string, State>> = {
     obstacles: { stoppedOperators: [OPERATOR_OFF] },
     problems: ['OperatorStopped'],
     repairs: ['oc scale deployment machine-config-controller -n openshift-machine-config-operator --replicas=1'],
+  },
+  'an operator that cannot install its release, although every pool is at rest': {
+    source: 'machine-config-operator#3246: the ClusterOperator says why (syncDegradedStatus)',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.A, status: W.A } },
+    configs: [W.A],
+    obstacles: { operatorFailure: trueCondition('Degraded', 'RequiredPoolsFailed', 'controller version mismatch') },
+    problems: ['OperatorDegraded'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-operator --tail=20'],
+  },
+  'an operator that waits for a roll-out': {
+    source: 'own: the sync of the operator gives up after some minutes, and begins anew',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.B, status: W.A, specWrittenMinutesAgo: 30 } },
+    configs: [W.A, W.B],
+    obstacles: { operatorFailure: trueCondition('Degraded', 'RequiredPoolsFailed', 'pool worker is not ready') },
+    problems: [],
+  },
+  'an operator that fails for its own reason, beside a cordoned node': {
+    source: 'own: neither hides the other',
+    nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } } },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    obstacles: { operatorFailure: trueCondition('Degraded', 'RenderConfigFailed', 'could not get ConfigMap') },
+    problems: ['OperatorDegraded', 'NodeCordoned'],
+    repairs: [
+      'oc adm uncordon worker-0',
+      'oc logs -n openshift-machine-config-operator deployment/machine-config-operator --tail=20',
+    ],
+  },
+  'a roll-out for which a cordoned node leaves room': {
+    source: 'own: the operator updates other nodes up to maxUnavailable (getAllCandidateMachines)',
+    nodes: {
+      'worker-0': { ...both(W.B), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } },
+      ...Object.fromEntries([1, 2, 3].map((index) => [`worker-${index}`, both(W.A)])),
+    },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [4, 1, 0, 0], maxUnavailable: '50%' } },
+    configs: [W.A, W.B],
+    problems: ['NodeCordoned', 'RolloutStalled'],
+    repairs: [
+      'oc adm uncordon worker-0',
+      'oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20',
+    ],
+  },
+  'a roll-out for which a cordoned node leaves no room': {
+    source: 'own: the operator rounds down',
+    nodes: {
+      'worker-0': { ...both(W.B), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } },
+      ...Object.fromEntries([1, 2, 3].map((index) => [`worker-${index}`, both(W.A)])),
+    },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [4, 1, 0, 0], maxUnavailable: '40%' } },
+    configs: [W.A, W.B],
+    problems: ['NodeCordoned'],
+    repairs: ['oc adm uncordon worker-0'],
+  },
+  'a roll-out that only waits for its last nodes': {
+    source: 'own: the operator skips a cordoned node',
+    nodes: {
+      'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } },
+      'worker-1': both(W.B),
+    },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [2, 1, 1, 0], maxUnavailable: 5 } },
+    configs: [W.A, W.B],
+    problems: ['NodeCordoned'],
+    repairs: ['oc adm uncordon worker-0'],
+  },
+  'an image that nobody builds, beside a cordoned node': {
+    source: 'own: the operator builds the image whatever the nodes are (reconciler.go)',
+    nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } } },
+    pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    osConfigs: { layered: { pool: 'worker' } },
+    problems: ['NodeCordoned', 'RolloutStalled'],
+    repairs: [
+      'oc adm uncordon worker-0',
+      'oc logs -n openshift-machine-config-operator deployment/machine-os-builder --tail=20',
+    ],
+  },
+  'pinned images that a node cannot pull': {
+    source: 'machine-config-operator#6046',
+    nodes: { 'worker-0': both(W.A) },
+    pools: {
+      worker: {
+        spec: W.A,
+        status: W.A,
+        conditions: [
+          {
+            type: 'PinnedImageSetsDegraded',
+            message: "Node worker-0 references an invalid PinnedImageSet. See the node's MachineConfigNode resource",
+            minutesAgo: 300,
+          },
+        ],
+      },
+    },
+    configs: [W.A],
+    problems: ['PoolDegraded'],
+    repairs: ['oc describe machineconfignodes'],
+  },
+  'two custom pools, and the config of neither': {
+    source: 'own: the node runs the config of the workers',
+    nodes: { 'worker-0': { roles: ['worker', 'infra', 'cnf'], ...both(W.A) } },
+    pools: { worker: { spec: W.A, status: W.A }, infra: { spec: I.A, status: I.A }, cnf: { spec: C.A, status: C.A } },
+    configs: [W.A, I.A, C.A],
+    problems: ['PoolConflict'],
+    repairs: [`oc label node worker-0 --overwrite ${label('infra')}- ${label('cnf')}-`],
   },
   ...OPERATOR_STATES,
 };

@@ -2,7 +2,7 @@ import { toSeconds } from '../../common/duration.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { orForbidden, readObject } from '../../client/cluster-access.ts';
 import { listAll, listServed, WHOLE_NODES } from '../../client/cluster-reader.ts';
-import { parseConditions } from '../../client/inspected-objects.ts';
+import { type Condition, parseConditions } from '../../client/inspected-objects.ts';
 import type {
   BlockingBudget,
   ClusterSnapshot,
@@ -10,7 +10,7 @@ import type {
   FailedSource,
   InspectedNode,
   InspectedPool,
-  NodePressure,
+  ReportedCondition,
   StoppedOperator,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findInvalidRequirement } from '../../diagnosis/pool-labels.ts';
@@ -30,6 +30,7 @@ const IMAGE_BUILDER = 'machine-os-builder';
 /** A Lease is renewed every 26 s, a Deployment is available within minutes after a reboot, and a pod ends in time. */
 const MAX_OUTAGE_MS = 10 * 60_000;
 const MAX_DRAINS = 5;
+const CLUSTER_OPERATOR = '/apis/config.openshift.io/v1/clusteroperators/machine-config';
 
 const BUDGETS = {
   kind: 'PodDisruptionBudget',
@@ -44,15 +45,18 @@ type Fields = Readonly<Record<string, unknown>>;
 type Budget = ReturnType<typeof parseBudget>;
 type Pod = ReturnType<typeof parsePod>;
 type Obstacles = Required<
-  Pick<ClusterSnapshot, 'stoppedOperators' | 'drainObstacles' | 'failedSources' | 'pressures' | 'unreadable'>
+  Pick<
+    ClusterSnapshot,
+    'stoppedOperators' | 'drainObstacles' | 'failedSources' | 'operatorFailure' | 'pressures' | 'unreadable'
+  >
 >;
 
 /** Reads a resource. Without the right it notes the resource, and returns undefined. */
 type Read = <T>(resource: string, reading: Promise<T>) => Promise<T | undefined>;
 
 /**
- * Reads which parts of the operator do not run, which sources of configs failed, which PodDisruptionBudgets block the
- * drains of nodes, and which nodes the operator counts as unavailable for another reason.
+ * Reads which parts of the operator do not run, whether it says that it fails, which sources of configs failed, which
+ * PodDisruptionBudgets block the drains of nodes, and which nodes the operator counts as unavailable for another reason.
  * @throws ClusterAccessError, except for a missing right; or the signal's reason
  */
 export async function readObstacles(
@@ -69,6 +73,7 @@ export async function readObstacles(
   };
   const deployments = osConfigs.length === 0 ? DEPLOYMENTS : [...DEPLOYMENTS, IMAGE_BUILDER];
   const stoppedOperators = await readStoppedOperators(api, deployments, now, read, signal);
+  const operator = await read('clusteroperators', readPart(api, CLUSTER_OPERATOR, signal));
   const failedSources = await readFailedSources(api, pools, read, signal);
   const draining = nodes
     .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
@@ -83,6 +88,7 @@ export async function readObstacles(
     stoppedOperators,
     drainObstacles,
     failedSources,
+    operatorFailure: findTrue(operator, ({ type }) => type === 'Degraded'),
     pressures: new Map(pressures.filter((pressure) => pressure !== undefined)),
     unreadable: [...unreadable],
   };
@@ -94,9 +100,13 @@ function isUnavailable({ readiness, cordon, state, currentConfig, desiredConfig 
   return readiness?.isReady === false || cordon !== undefined || !isIdle;
 }
 
-function parsePressure(node: ApiObject): readonly [string, NodePressure] | undefined {
-  const pressure = parseConditions(node).find(({ type, status }) => PRESSURES.has(type) && status === 'True');
+function parsePressure(node: ApiObject): readonly [string, ReportedCondition] | undefined {
+  const pressure = findTrue(node, ({ type }) => PRESSURES.has(type));
   return pressure && [String(node.metadata?.name), pressure];
+}
+
+function findTrue(object: ApiObject | undefined, isWanted: (condition: Condition) => boolean): Condition | undefined {
+  return parseConditions(object ?? {}).find((condition) => condition.status === 'True' && isWanted(condition));
 }
 
 async function readFailedSources(

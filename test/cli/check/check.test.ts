@@ -75,6 +75,25 @@ test('lists whole nodes only if a pool of the selected ones counts an unexplaine
   expect(listsOf).toEqual([1, 2]);
 });
 
+test.each([
+  ['True', 'OperatorDegraded', 1],
+  ['False', undefined, 0],
+])('reads whether the operator says that it fails: %s', async (status, code, exitCode) => {
+  const { run, cluster } = await startHealthyCluster();
+  const conditions = [
+    { type: 'Available', status: 'True', message: 'runs' },
+    { type: 'Degraded', status, reason: 'RenderConfigFailed', message: 'no ConfigMap' },
+  ];
+  cluster.faults.intercept(({ path }) =>
+    path.endsWith('/config.openshift.io/v1/clusteroperators/machine-config')
+      ? { status: 200, body: { metadata: { name: 'machine-config' }, status: { conditions } } }
+      : 'pass',
+  );
+  const { stdout, exitCode: actual } = await run('check', '-o', 'json');
+  const [problem] = (JSON.parse(stdout) as CheckReport).problems;
+  expect([problem?.code, problem?.evidence, actual]).toEqual([code, code && 'no ConfigMap', exitCode]);
+});
+
 test('reads a second time before it reports an unrecoverable problem', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig: OLD });
