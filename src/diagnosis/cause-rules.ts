@@ -14,7 +14,7 @@ import { type DrainObstacles, type InspectedPool, isPoolOfControlPlane } from '.
 import { BUILT_IN_POOLS, FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
-import { toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
+import { patchPool, toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import { formatName } from '../mco/machine-config.ts';
 
@@ -197,18 +197,15 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     avoid: ({ isReported }) =>
       isReported ? '' : 'Do not change the annotations of a node whose kubelet does not answer: nothing reads them',
     repairs: ({ referrer: { name }, isReported, replacement, removal }) => {
-      if (!isReported) {
-        const text = 'start the machine or the kubelet of each lost node';
-        return [{ name: 'startKubelet', text }, ...deleteLostNode(name, removal)];
-      }
-      const repair: Repair = { name: 'startKubelet', text: 'repair what the kubelet of each node reports' };
-      if (replacement === undefined) return [repair];
+      const repair = isReported
+        ? 'repair what the kubelet of each node reports'
+        : 'start the machine or the kubelet of each lost node';
+      const repairs: Repair[] = [{ name: 'startKubelet', text: repair }, ...deleteLostNode(name, removal)];
+      if (replacement === undefined) return repairs;
       const text =
         'if its config is the reason: set desiredConfig to the config of the pool, with a drain and a reboot';
-      return [
-        repair,
-        { ...annotateNode('resetDesired', text, name, { desiredConfig: replacement }), alternative: true },
-      ];
+      const reset = annotateNode('resetDesired', text, name, { desiredConfig: replacement });
+      return [...repairs, { ...reset, alternative: true }];
     },
     isRepairedWhileWaiting: true,
   },
@@ -271,16 +268,14 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       }
       const { budgets, endingPods } = obstacles;
       const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
-      const named = permanent.length > 0 ? permanent : budgets;
-      const list = joinFirst(
-        named.map(({ namespace, name }) => `budget ${namespace}/${name}`),
-        MAX_NAMED,
-      );
-      if (permanent.length > 0) {
-        return [{ ...repair, text: `let ${list} allow a disruption, for example by another replica` }];
-      }
-      if (budgets.length > 0) {
-        return [{ ...repair, text: `see why pods of ${list} are not ready. Leave the budget as it is` }];
+      const isPermanent = permanent.length > 0;
+      const named = (isPermanent ? permanent : budgets).map(({ namespace, name }) => `budget ${namespace}/${name}`);
+      if (named.length > 0) {
+        const list = joinFirst(named, MAX_NAMED);
+        const text = isPermanent
+          ? `let ${list} allow a disruption, for example by another replica`
+          : `see why pods of ${list} are not ready. Leave the budget as it is`;
+        return [{ ...repair, text }];
       }
       if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
       const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
@@ -442,15 +437,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         name: 'continueRestore',
         text: `pool ${name}: unpause it only to give up the restore`,
         command: toUnpauseCommand(name),
+        alternative: canContinue,
       };
-      if (!canContinue) return [giveUp];
-      if (isMissing) return [{ ...giveUp, alternative: true }];
+      if (!canContinue || isMissing) return [giveUp];
       const text = `pool ${name}: continue the restore if it has ended early`;
       const command = shell`machineconfig-guard restore ${config} --confirm`;
-      return [
-        { name: 'continueRestore', text, command },
-        { ...giveUp, alternative: true },
-      ];
+      return [{ name: 'continueRestore', text, command }, giveUp];
     },
   },
 
@@ -677,14 +669,8 @@ function unpause(pool: string): Repair {
 function setStatus(pool: string, config: string | undefined): readonly Repair[] {
   if (config === undefined) return [];
   const text = `pool ${pool}: set the status, from which new machines get their config`;
-  const patch = JSON.stringify({ status: { configuration: { name: config } } });
-  const flags = shell`--subresource=status --type=merge -p ${verbatim(patch)}`;
-  const command = shell`oc patch machineconfigpool ${pool} ${flags}`;
-  return [{ name: 'setStatus', text, command }];
-}
-
-function patchPool(pool: string, patch: object): ShellCommand | undefined {
-  return shell`oc patch machineconfigpool ${pool} --type=merge -p ${verbatim(JSON.stringify(patch))}`;
+  const patch = { status: { configuration: { name: config } } };
+  return [{ name: 'setStatus', text, command: patchPool(pool, patch, verbatim('--subresource=status')) }];
 }
 
 /** A restore would take the next pause by a person for its own. */

@@ -74,13 +74,13 @@ export interface ConfigTerminating extends CauseFields {
   readonly config: ConfigName;
 }
 
-export interface NotReported extends NodeFields {
+interface NotReported extends NodeFields {
   readonly code: 'NotReported';
   /** The config for an absent `desiredConfig`. Undefined if the operator sets one. */
   readonly replacement: ConfigName | undefined;
 }
 
-export interface PoolConflict extends NodeFields {
+interface PoolConflict extends NodeFields {
   readonly code: 'PoolConflict';
   /** The pool whose config the node names. */
   readonly pool: string;
@@ -89,7 +89,7 @@ export interface PoolConflict extends NodeFields {
 }
 
 /** A machine of the control plane at rest runs a config of other machines, or the other way round. */
-export interface ForeignConfig extends NodeFields {
+interface ForeignConfig extends NodeFields {
   readonly code: 'ForeignConfig';
   readonly config: ConfigName;
   /** The pool that selects the node. */
@@ -97,7 +97,7 @@ export interface ForeignConfig extends NodeFields {
 }
 
 /** The same of a deleted pool. */
-export interface PoolDeleted extends NodeFields {
+interface PoolDeleted extends NodeFields {
   readonly code: 'PoolDeleted';
   readonly config: ConfigName;
   readonly deletedPool: string;
@@ -109,7 +109,7 @@ export interface PoolDeleted extends NodeFields {
   readonly labels: readonly string[];
 }
 
-export interface NotInPool extends NodeFields {
+interface NotInPool extends NodeFields {
   readonly code: 'NotInPool';
   /** The pool whose config the node names, or else `worker`, if its selector can be met by labels. */
   readonly pool: string | undefined;
@@ -122,7 +122,7 @@ export interface NotInPool extends NodeFields {
 /** What has to be removed with a lost node. */
 export type Removal = 'node' | 'etcdMember';
 
-export interface NodeNotReady extends NodeFields {
+interface NodeNotReady extends NodeFields {
   readonly code: 'NodeNotReady';
   readonly since: Date | undefined;
   /** Whether its kubelet runs and says why. */
@@ -133,12 +133,12 @@ export interface NodeNotReady extends NodeFields {
   readonly removal: Removal | undefined;
 }
 
-export interface CertificatePending extends NodeFields {
+interface CertificatePending extends NodeFields {
   readonly code: 'CertificatePending';
   readonly since: Date | undefined;
 }
 
-export interface NodeCordoned extends NodeFields {
+interface NodeCordoned extends NodeFields {
   readonly code: 'NodeCordoned';
   /** The field manager that cordoned the node, such as `kubectl-cordon`. */
   readonly by: string | undefined;
@@ -148,7 +148,7 @@ export interface NodeCordoned extends NodeFields {
 }
 
 /** The operator counts the node as unavailable, although it is ready and not cordoned. */
-export interface NodeUnavailable extends NodeFields {
+interface NodeUnavailable extends NodeFields {
   readonly code: 'NodeUnavailable';
   /** Such as `DiskPressure`. */
   readonly condition: string;
@@ -156,21 +156,21 @@ export interface NodeUnavailable extends NodeFields {
 }
 
 /** The daemon has an update to make, and has reported nothing for an hour. */
-export interface UpdateStalled extends NodeFields {
+interface UpdateStalled extends NodeFields {
   readonly code: 'UpdateStalled';
   readonly config: ConfigName;
   /** As the daemon has reported it, such as `Working`. */
   readonly state: string;
 }
 
-export interface DrainBlocked extends NodeFields {
+interface DrainBlocked extends NodeFields {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
   /** Undefined if they could not be read. */
   readonly obstacles: DrainObstacles | undefined;
 }
 
-export interface DesiredOutdated extends NodeFields {
+interface DesiredOutdated extends NodeFields {
   readonly code: 'DesiredOutdated';
   /** What `desiredConfig` names. */
   readonly config: ConfigName;
@@ -191,12 +191,12 @@ export interface DiskDiffers extends NodeFields {
 }
 
 /** What the reason names is over. The daemon empties the reason only when it is Done. */
-export interface Recovering extends NodeFields {
+interface Recovering extends NodeFields {
   readonly code: 'Recovering';
 }
 
 /** The daemon has failed for a reason that is none of the others. */
-export interface NodeDegraded extends NodeFields {
+interface NodeDegraded extends NodeFields {
   readonly code: 'NodeDegraded';
   readonly evidence: string;
   /** Whether a repair of what the reason names helps. No repair of a machine lets it accept some changes. */
@@ -215,24 +215,24 @@ export interface ObjectRejected extends CauseFields {
   readonly evidence: string;
 }
 
-export interface SpecEmpty extends PoolFields {
+interface SpecEmpty extends PoolFields {
   readonly code: 'SpecEmpty';
 }
 
-export interface StatusEmpty extends PoolFields {
+interface StatusEmpty extends PoolFields {
   readonly code: 'StatusEmpty';
   /** The config to set as the status. Undefined if `restore` sets it. */
   readonly replacement: ConfigName | undefined;
   readonly needsUnpause: boolean;
 }
 
-export interface RolloutUnfinished extends PoolFields {
+interface RolloutUnfinished extends PoolFields {
   readonly code: 'RolloutUnfinished';
   readonly needsUnpause: boolean;
 }
 
 /** The pool of the control plane is paused, but not by `restore`: no release is installed until it is unpaused. */
-export interface PoolPaused extends PoolFields {
+interface PoolPaused extends PoolFields {
   readonly code: 'PoolPaused';
   /** The field manager that wrote `spec.paused`, such as `kubectl-patch`. */
   readonly by: string | undefined;
@@ -240,7 +240,7 @@ export interface PoolPaused extends PoolFields {
 }
 
 /** Nothing in the pool has changed for an hour, and no other cause explains it. */
-export interface RolloutStalled extends PoolFields {
+interface RolloutStalled extends PoolFields {
   readonly code: 'RolloutStalled';
   readonly config: ConfigName;
   readonly updatedMachineCount: number;
@@ -251,13 +251,13 @@ export interface RolloutStalled extends PoolFields {
   readonly build: string | undefined;
 }
 
-export interface PoolDegraded extends PoolFields {
+interface PoolDegraded extends PoolFields {
   readonly code: 'PoolDegraded';
   /** Such as `RenderDegraded`. Undefined if the causes of its nodes explain it. */
   readonly condition: string | undefined;
 }
 
-export interface PausedForRestore extends PoolFields {
+interface PausedForRestore extends PoolFields {
   readonly code: 'PausedForRestore';
   readonly config: ConfigName;
   /** `restore` can continue: something names the config, and it exists. */
@@ -266,7 +266,7 @@ export interface PausedForRestore extends PoolFields {
   readonly isMissing: boolean;
 }
 
-export interface BuildFailed extends PoolFields {
+interface BuildFailed extends PoolFields {
   readonly code: 'BuildFailed';
   readonly build: string;
   readonly osConfig: string;
@@ -275,7 +275,7 @@ export interface BuildFailed extends PoolFields {
 }
 
 /** No build of the pool's config exists, and the MachineOSConfig names another build, which the operator waits for. */
-export interface BuildGone extends PoolFields {
+interface BuildGone extends PoolFields {
   readonly code: 'BuildGone';
   /** Whether the build that the MachineOSConfig names exists. It is one of another config then. */
   readonly exists: boolean;
@@ -283,23 +283,23 @@ export interface BuildGone extends PoolFields {
   readonly osConfig: string;
 }
 
-export interface TooFewNodes extends CauseFields {
+interface TooFewNodes extends CauseFields {
   readonly code: 'TooFewNodes';
   readonly evidence: string;
 }
 
-export interface PoolsMissing extends CauseFields {
+interface PoolsMissing extends CauseFields {
   readonly code: 'PoolsMissing';
   readonly isOperatorStopped: boolean;
 }
 
-export interface OperatorStopped extends CauseFields, StoppedOperator {
+interface OperatorStopped extends CauseFields, StoppedOperator {
   readonly code: 'OperatorStopped';
   readonly evidence: string;
 }
 
 /** The operator says that it fails, for a reason that no node or pool tells. */
-export interface OperatorDegraded extends CauseFields {
+interface OperatorDegraded extends CauseFields {
   readonly code: 'OperatorDegraded';
   readonly evidence: string;
 }

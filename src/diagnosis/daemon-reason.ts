@@ -1,12 +1,10 @@
-import { type ConfigName, toConfigName } from '../mco/machine-config.ts';
+import { type ConfigName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
 
 /**
  * What the machine-config-daemon says in the annotation `reason` of its node, with the texts of OpenShift 4.14 to 5.0
  * (machine-config-operator, pkg/daemon). The node writes the annotation, so no field of this can be trusted.
  */
 export type DaemonReason =
-  /** The annotation is absent or empty. */
-  | { readonly type: 'none' }
   /** A config that an annotation names is not in the API. Undefined if the annotation was empty. */
   | { readonly type: 'configNotFound'; readonly config: ConfigName | undefined }
   /**
@@ -14,18 +12,17 @@ export type DaemonReason =
    * changed nothing: then the disk has no `currentconfig`, and the text names no config.
    */
   | { readonly type: 'bootstrapMismatch'; readonly config: ConfigName | undefined }
-  /** The disk differs from a config, or from an OS image. Undefined if the text does not name it. */
+  /** The disk differs from a config. Undefined if the text does not name it, as in image mode: it names the image. */
   | {
       readonly type: 'diskDiffers';
-      readonly comparedWith: string | undefined;
+      readonly comparedWith: ConfigName | undefined;
       readonly difference: DiskDifference;
       /** The rest of the text, after the name of the config. */
       readonly detail: string;
     }
   /** The controller could not evict every pod. */
   | { readonly type: 'drainFailed' }
-  /** The daemon cannot make the change without a new installation of the machine. */
-  | { readonly type: 'unreconcilable' }
+  /** Any other text, also none. */
   | { readonly type: 'other' };
 
 export type DiskDifference =
@@ -45,7 +42,6 @@ const BOOTSTRAP_MISMATCH = /\bbootstrap generated MC (\S{1,253}) (?:and in-clust
 const BOOTSTRAP_DISK = /\berror (?:fetching )?current config\b.{0,300}\bon disk\b/;
 const ON_DISK = /\bunexpected on-disk state(?: validating against (\S{1,500}): )?/;
 const DRAIN = /\bfailed to drain node\b|\bwhile attempting to drain node\b/;
-const UNRECONCILABLE = /^can't reconcile config |\bconfigs \S+ \S+ are not reconcilable\b/;
 
 const KERNEL_ARGUMENTS = /\bmissing expected kernel arguments: \[([^\]]*)\]/;
 const OS_IMAGE = /\bexpected target osImageURL "/;
@@ -55,8 +51,6 @@ const FILE = new RegExp(`(?:${FILE_CHECKS}):? ${QUOTED}`);
 /** @param reason the annotation of a node, or '' if it is absent */
 export function parseDaemonReason(reason: string): DaemonReason {
   const text = reason.slice(0, MAX_REASON_LENGTH);
-  if (text.trim() === '') return { type: 'none' };
-
   const [, bootstrapConfig] = BOOTSTRAP_MISMATCH.exec(text) ?? [];
   if (bootstrapConfig !== undefined) return { type: 'bootstrapMismatch', config: copyName(bootstrapConfig) };
   if (BOOTSTRAP_DISK.test(text)) return { type: 'bootstrapMismatch', config: undefined };
@@ -68,12 +62,12 @@ export function parseDaemonReason(reason: string): DaemonReason {
   const difference = findDifference(text);
   // The monitor of the daemon reports a changed file without naming the config (pkg/daemon/config_drift_monitor.go).
   if (onDisk !== null || difference.type !== 'other') {
-    const comparedWith = onDisk?.[1];
+    const name = copyName(onDisk?.[1] ?? '');
+    const comparedWith = parsePoolName(name) === undefined ? undefined : name;
     const detail = onDisk === null ? text : text.slice(onDisk.index + onDisk[0].length);
-    return { type: 'diskDiffers', comparedWith: comparedWith && copyName(comparedWith), difference, detail };
+    return { type: 'diskDiffers', comparedWith, difference, detail };
   }
-  if (DRAIN.test(text)) return { type: 'drainFailed' };
-  return { type: UNRECONCILABLE.test(text) ? 'unreconcilable' : 'other' };
+  return { type: DRAIN.test(text) ? 'drainFailed' : 'other' };
 }
 
 function findDifference(text: string): DiskDifference {

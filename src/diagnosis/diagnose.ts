@@ -1,4 +1,4 @@
-import type { Cause, CauseCode, MissingConfigReport } from './cause.ts';
+import type { Cause, CauseCode, ConfigMissing, MissingConfigReport } from './cause.ts';
 import { approveMachine, approveRequest, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
 import { type Cluster, createCluster, type DiagnosisScope, listOldRequests } from './cluster.ts';
 import { findClusterCauses, findOperatorFailure } from './cluster-causes.ts';
@@ -158,7 +158,8 @@ function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
 
 function toProblem(cause: Cause): Problem {
   const { code, referrer, field = null, config = null, waiting, evidence = null } = cause;
-  const missing = cause.code === 'ConfigMissing' ? cause : undefined;
+  const missing: Partial<ConfigMissing> = cause.code === 'ConfigMissing' ? cause : {};
+  const { suggestion = null, explanation = null, deletedAt = null, deletedBy = null, deletionReason = null } = missing;
   const place = config === null || field === null ? '' : ` (${field})`;
   const subject = referrer === undefined ? '' : `${REFERRER_NOUNS[referrer.kind]} ${referrer.name}${place}`;
   return {
@@ -170,11 +171,11 @@ function toProblem(cause: Cause): Problem {
     recoverable: waiting.helps,
     recoverableReason: waiting.why,
     evidence,
-    suggestion: missing?.suggestion ?? null,
-    explanation: missing?.explanation ?? null,
-    deletedAt: missing?.deletedAt ?? null,
-    deletedBy: missing?.deletedBy ?? null,
-    deletionReason: missing?.deletionReason ?? null,
+    suggestion,
+    explanation,
+    deletedAt,
+    deletedBy,
+    deletionReason,
     message: getRule(cause).sentence(cause, subject, false),
   };
 }

@@ -2,7 +2,6 @@ import { cannotWait, canWait, type ConfigMissing, type ConfigTerminating, type W
 import { type Cluster, findDownSince, findLostSince, findRemoval, isStalled, judgeProgress } from './cluster.ts';
 import { findConfigOfPool, hasFailed, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS, findDanglingReferences } from './dangling-references.ts';
-import { quote } from './quote.ts';
 import { findFailedSources } from './rejected-objects.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
@@ -29,7 +28,6 @@ export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readon
       ...cause,
       waiting:
         isRetargeted && takingBack.helps && cause.field === 'desiredConfig' ? takingBack : (ofPool ?? cause.waiting),
-      evidence: node.reason.includes(cause.config) ? quote(node.reason) : undefined,
       replacement: existing ?? (isReset ? currentConfig : undefined),
       lostSince,
       removal: findRemoval(node, cluster),

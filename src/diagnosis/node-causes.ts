@@ -26,7 +26,7 @@ import { findLostPool, findMissingOfNode, findTerminating, judgeTakingBack } fro
 import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { findRejectedSelector } from './rejected-objects.ts';
-import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
+import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
 import { findPoolOfNode, isWindows } from '../mco/pool-of-node.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
 
@@ -189,9 +189,9 @@ function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause 
 
 function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, reason } = node;
-  const { type } = node.daemonReason;
   const evidence = quote(reason);
-  const isRefused = node.state === 'Unreconcilable' || type === 'unreconcilable';
+  // The daemon sets this state only then (updateErrorState in pkg/daemon/daemon.go).
+  const isRefused = node.state === 'Unreconcilable';
   const since = cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
   const waiting = isRefused
     ? cannotWait('The daemon cannot apply the change to a running machine')
@@ -220,14 +220,14 @@ function judgeDisk(
   const isRecent = changedAt !== undefined && !isOlderThan(SELF_REPAIR_MINUTES, changedAt, cluster);
 
   const { pool } = cluster.poolOf(node);
-  if (pool !== undefined && isRenderedName(comparedWith) && isForeignToControlPlane(toConfigName(comparedWith), pool)) {
+  if (pool !== undefined && comparedWith !== undefined && isForeignToControlPlane(comparedWith, pool)) {
     const waiting = cannotWait(
       'Its message is about a config of another pool, so see what runs on the node before you act on it',
     );
     return { ...cause, code: 'NodeDegraded', waiting, isRepairable: false, isUpdating: false };
   }
 
-  const isOtherConfig = comparedWith !== current && comparedWith !== desired && isRenderedName(comparedWith);
+  const isOtherConfig = ![current, desired, undefined].includes(comparedWith);
   // The annotations of a node that has reached its pool's config are those of its daemon.
   const isManual =
     currentConfigWrite !== undefined &&
@@ -240,13 +240,11 @@ function judgeDisk(
     return { ...cause, code: 'Recovering', waiting: canWait(why) };
   }
   const isAnnotated = isManual && !isOtherConfig;
-  // In image mode the reason names the image, although a file is compared with the config (validateOnDiskStateImpl).
-  const named = difference.type === 'osImage' || isRenderedName(comparedWith) ? comparedWith : current;
   return {
     ...cause,
     code: 'DiskDiffers',
     evidence: quote(detail),
-    comparedWith: named ?? current ?? '',
+    comparedWith: comparedWith ?? current ?? '',
     difference,
     isAtRest: current === desired || isOutdated,
     annotatedBy: isAnnotated
@@ -254,11 +252,6 @@ function judgeDisk(
       : undefined,
     waiting: cannotWait('The daemon does not overwrite what differs'),
   };
-}
-
-/** In image mode the daemon compares the disk with an image. */
-function isRenderedName(name: string | undefined): name is string {
-  return name !== undefined && parsePoolName(toConfigName(name)) !== undefined;
 }
 
 /** The desired config exists, but its pool does not want it any more. */
@@ -290,7 +283,7 @@ function isForeignToControlPlane(config: ConfigName, { referrer }: InspectedPool
 }
 
 function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, drain, reason } = node;
+  const { referrer, drain } = node;
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node) && node.isDrained !== true;
@@ -305,7 +298,6 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
     referrer,
     since,
     obstacles,
-    evidence: hasGivenUp ? quote(reason) : undefined,
     waiting: isPermanent ? cannotWait(PERMANENT) : progress,
   };
 }
@@ -345,7 +337,7 @@ function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Clust
     referrer,
     since,
     isReported,
-    removal: findRemoval(node, cluster),
+    removal: isReported ? undefined : findRemoval(node, cluster),
     evidence: quote(message),
   } as const;
   const hope = isReported ? 'Its kubelet can become ready' : 'A reboot can take this long';

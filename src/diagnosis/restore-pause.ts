@@ -1,4 +1,4 @@
-import { shell, type ShellCommand, verbatim } from './shell-command.ts';
+import { shell, type ShellCommand, type Verbatim, verbatim } from './shell-command.ts';
 import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from '../api/annotations.ts';
 
 /** A JSON merge patch of a pool. */
@@ -23,7 +23,12 @@ export function toUnpausePatch(): Patch {
 
 /** The command with which a person ends the pause of a restore. Undefined if no pool can have the name. */
 export function toUnpauseCommand(pool: string): ShellCommand | undefined {
-  return shell`oc patch machineconfigpool ${pool} --type=merge -p ${verbatim(JSON.stringify(toUnpausePatch()))}`;
+  return patchPool(pool, toUnpausePatch());
+}
+
+/** The command that patches a pool. Undefined if no pool can have the name. */
+export function patchPool(pool: string, patch: object, ...flags: readonly Verbatim[]): ShellCommand | undefined {
+  return shell`oc patch machineconfigpool ${pool} ${flags} --type=merge -p ${verbatim(JSON.stringify(patch))}`;
 }
 
 /** The command that removes what a restore has noted at a pool that somebody has unpaused meanwhile. */

@@ -7,7 +7,7 @@ export const TARGETS = Symbol('targets');
 type Word = string | typeof PIPE | typeof TARGETS;
 
 /** A text of the user, or one whose syntax was checked. Only {@link verbatim} makes one. */
-class Verbatim {
+export class Verbatim {
   readonly text: string;
 
   constructor(text: string) {

@@ -16,8 +16,8 @@ function diskDiffers(
 }
 
 test.each<[reason: string, parsed: DaemonReason]>([
-  ['', { type: 'none' }],
-  [' \n', { type: 'none' }],
+  ['', { type: 'other' }],
+  [' \n', { type: 'other' }],
   [REASONS.missing(X), { type: 'configNotFound', config: X }],
   [REASONS.notFound(X), { type: 'configNotFound', config: X }],
   // Somebody has removed desiredConfig.
@@ -70,19 +70,19 @@ test.each<[reason: string, parsed: DaemonReason]>([
     diskDiffers('expected target osImageURL "quay.io/a", have "quay.io/b"', { type: 'osImage' }),
   ],
   [`unexpected on-disk state validating against ${X}: something new`, diskDiffers('something new', { type: 'other' })],
-  // In image mode the daemon compares with an image.
+  // In image mode the daemon compares with an image, and the files with the config all the same.
   [
     REASONS.diskDiffers('registry.example.com/os@sha256:ab'),
     {
       type: 'diskDiffers',
-      comparedWith: 'registry.example.com/os@sha256:ab',
+      comparedWith: undefined,
       difference: { type: 'file', path: '/etc/a' },
       detail: REASONS.fileChanged('/etc/a'),
     },
   ],
   [REASONS.drain('worker-0'), { type: 'drainFailed' }],
   ['failed to drain node (5 tries): timed out waiting for the condition', { type: 'drainFailed' }],
-  [REASONS.unreconcilable(X, Y), { type: 'unreconcilable' }],
+  [REASONS.unreconcilable(X, Y), { type: 'other' }],
   [REASONS.desiredAbsent('worker-0'), { type: 'other' }],
   ['NodeDisruptionPolicyStatus was not ready: timed out', { type: 'other' }],
 ])('parses the reason %j', (reason, parsed) => {

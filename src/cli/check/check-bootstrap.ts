@@ -50,14 +50,10 @@ interface BootstrapConfig {
   readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
   /** The config in the API whose differences are listed. */
   readonly comparedWith: string | null;
-  readonly differences: readonly Difference[];
+  readonly differences: readonly ConfigDifference[];
   /** Source configs that only one side has. */
   readonly sources: { readonly onlyBootstrap: readonly string[]; readonly onlyCluster: readonly string[] };
   readonly restore: Advice | null;
-}
-
-interface Difference extends Omit<ConfigDifference, 'copy'> {
-  readonly bootstrap: ConfigDifference['copy'];
 }
 
 /** What a bootstrap host has rendered. */
@@ -67,8 +63,6 @@ interface BootstrapDirectory {
   /** The names of the source configs. Undefined if the directory does not tell. */
   readonly sources: ReadonlySet<string> | undefined;
 }
-
-const RESTORE_TEXT = 'create it again; without --confirm this writes nothing';
 
 /** @throws FileError if it is unreadable or contains no rendered config; the signal's reason */
 export async function readBootstrapDirectory(directory: string, signal: AbortSignal): Promise<BootstrapDirectory> {
@@ -133,12 +127,15 @@ async function checkConfig(
     recoverable,
     usedBy,
     comparedWith: found === undefined ? null : ((isMissing ? poolConfig : name) ?? null),
-    differences: differences.map(({ copy: bootstrap, ...difference }) => ({ bootstrap, ...difference })),
+    differences,
     sources: isMissing ? compareSources(host, snapshot, pool) : { onlyBootstrap: [], onlyCluster: [] },
     // A config that the operator can render, or that no node names, must not be restored now.
     restore:
       isMissing && !recoverable && usedBy.length > 0
-        ? advise(RESTORE_TEXT, shell`machineconfig-guard restore ${name} --from ${verbatim(host.directory)}`)
+        ? advise(
+            'create it again; without --confirm this writes nothing',
+            shell`machineconfig-guard restore ${name} --from ${verbatim(host.directory)}`,
+          )
         : null,
   };
 }
@@ -170,8 +167,7 @@ export function formatBootstrapReport(format: ReportFormat, report: BootstrapRep
 
 function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
   const { comparedWith, differences, restore } = config;
-  const copies = differences.map(({ bootstrap, ...difference }) => ({ copy: bootstrap, ...difference }));
-  const table = formatDifferences(format, copies, 'BOOTSTRAP HOST');
+  const table = formatDifferences(format, differences, 'BOOTSTRAP HOST');
   const title = table === '' ? '' : `\n${wrapParagraph(format, `Differences from ${comparedWith} in the API:`)}`;
   const parts = [wrapParagraph(format, explainConfig(config)) + title, table];
   return [...parts, restore === null ? '' : formatCommand(format, restore).join('\n')].filter(Boolean);

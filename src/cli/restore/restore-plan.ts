@@ -13,7 +13,7 @@ import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash
 import { formatOrigins, hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
-import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
+import { type ConfigName, parsePoolName } from '../../mco/machine-config.ts';
 import { summarizeReferences } from '../../references/config-referrers.ts';
 import { findPoolOfNode } from '../../mco/pool-of-node.ts';
 import { hasStrongReference, NODE_FIELDS } from '../../mco/referrer.ts';
@@ -181,13 +181,8 @@ function findNodesOnDisk(
     const isRead = own.some((config) => config.name === name);
     if (!isOfPool || (own.length > 0 && !isRead)) return false;
     const { comparedWith } = daemonReason;
-    // In image mode it is an image.
-    const isOfConfig = comparedWith !== undefined && parsePoolName(toConfigName(comparedWith)) !== undefined;
-    return (
-      !isOfConfig ||
-      [currentConfig, desiredConfig].some((config) => config === comparedWith) ||
-      (isRead && currentConfig !== name)
-    );
+    const isOwn = [currentConfig, desiredConfig, undefined].includes(comparedWith);
+    return isOwn || (isRead && currentConfig !== name);
   });
 }
 

@@ -78,8 +78,8 @@ test('explains a missing config that a node names: sources, parts and the restor
       usedBy: [{ kind: 'Node', name: 'control1' }],
       comparedWith: RENDERED,
       differences: [
-        { kind: 'file', name: '/etc/motd', bootstrap: digest, cluster: digest, setBy: ['00-master'] },
-        { kind: 'kernel argument', name: 'audit', bootstrap: null, cluster: digest, setBy: ['99-master-audit'] },
+        { kind: 'file', name: '/etc/motd', copy: digest, cluster: digest, setBy: ['00-master'] },
+        { kind: 'kernel argument', name: 'audit', copy: null, cluster: digest, setBy: ['99-master-audit'] },
       ],
       sources: { onlyBootstrap: ['00-worker', '97-master-old'], onlyCluster: ['99-master-audit'] },
       restore: { text: 'create it again; without --confirm this writes nothing', command },
