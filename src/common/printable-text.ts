@@ -34,7 +34,7 @@ export function joinWithAnd(parts: readonly string[]): string {
 }
 
 /** `a, b and c`, or `a, b, c and 2 more`. */
-export function joinFirst(parts: readonly string[], max: number): string {
+export function joinFirst(parts: readonly string[], max = 3): string {
   const more = parts.length - max;
   return joinWithAnd(more > 0 ? [...parts.slice(0, max), `${more} more`] : parts);
 }

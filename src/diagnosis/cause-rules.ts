@@ -10,7 +10,7 @@ import type {
   ObjectRejected,
   Removal,
 } from './cause.ts';
-import { type DrainObstacles, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
+import { type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS, FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
@@ -44,20 +44,17 @@ const FORCE_FILE = '/run/machine-config-daemon-force';
 /** Anything else in a reason could change a command. */
 const KERNEL_ARGUMENT = /^[A-Za-z0-9][-\w.,:=@/%+]*$/;
 /** Parts of a reason or a condition, with the part of the operator that knows more. */
-const FURTHER_LOGS = {
-  'machine-config-controller logs': 'machine-config-controller',
-  NodeDisruptionPolicyStatus: 'machine-config-operator',
-  'Failed to build OS image': 'machine-os-builder',
-};
-/** Only the MachineConfigNodes have the errors of single images. */
-const IMAGE_ERRORS = /PinnedImageSet list|MachineConfigNode resource/;
-const MAX_NAMED = 3;
-const NO_OBSTACLES: DrainObstacles = { budgets: [], endingPods: [] };
+const FURTHER_LOGS = [
+  ['machine-config-controller logs', 'machine-config-controller'],
+  ['NodeDisruptionPolicyStatus', 'machine-config-operator'],
+  ['Failed to build OS image', 'machine-os-builder'],
+] as const;
 
+const summarizeEmpty = (field: string) => `${field} empty`;
 const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
 const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
 const verb = (isPlural: boolean, plural: string) => (isPlural ? plural : `${plural}s`);
-const formatPods = (pods: readonly string[]) => `${pods.length > 1 ? 'pods' : 'pod'} ${joinFirst(pods, MAX_NAMED)}`;
+const formatPods = (pods: readonly string[]) => `${pods.length > 1 ? 'pods' : 'pod'} ${joinFirst(pods)}`;
 /** In brackets, since when and what else is known. */
 function formatDetails(since: Date | undefined, ...others: readonly (string | undefined)[]): string {
   const details = [since && `since ${toSeconds(since)}`, ...others].filter(Boolean);
@@ -78,12 +75,11 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: '',
     sentence: ({ deployment, evidence }) => `the operator does not run: deployment ${deployment} ${evidence}`,
     repairs: ({ deployment, isScaledToZero }) => {
-      if (!isScaledToZero) {
-        const pods = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=${deployment}`;
-        return [{ name: 'startOperator', text: `see why the pods of ${deployment} do not run`, command: pods }];
-      }
-      const command = shell`oc scale deployment ${deployment} -n ${OPERATOR_NAMESPACE} --replicas=1`;
-      return [{ name: 'startOperator', text: 'start the operator', command }];
+      const text = isScaledToZero ? 'start the operator' : `see why the pods of ${deployment} do not run`;
+      const command = isScaledToZero
+        ? shell`oc scale deployment ${deployment} -n ${OPERATOR_NAMESPACE} --replicas=1`
+        : shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=${deployment}`;
+      return [{ name: 'startOperator', text, command }];
     },
   },
 
@@ -104,10 +100,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: (field) => `${field} missing`,
     sentence: ({ config }, names, isPlural) =>
       `${formatName(config)} does not exist; ${names} ${verb(isPlural, 'name')} it`,
-    more: ({ suggestion, lostSince, ...report }) => [
+    more: ({ suggestion, lostSince, ...cause }) => [
       lostSince === undefined ? '' : `The kubelet of the node has not answered since ${toSeconds(lostSince)}`,
       suggestion === null ? '' : `Closest existing name: ${suggestion}`,
-      explainDeletion(report),
+      explainDeletion(cause),
     ],
     avoid: ({ lostSince, referrer }) =>
       lostSince === undefined
@@ -125,10 +121,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   NotReported: {
     summary: (field) => (field === '' ? 'not reported' : `no ${field} yet`),
-    sentence: ({ field }, names, isPlural) =>
-      field === 'desiredConfig'
-        ? `${names} ${have(isPlural)} no desiredConfig`
-        : `${names} ${have(isPlural)} not reported a ${field ?? 'configuration'} yet`,
+    sentence: ({ field = 'configuration' }, names, isPlural) =>
+      `${names} ${have(isPlural)} ${field === 'desiredConfig' ? 'no desiredConfig' : `not reported a ${field} yet`}`,
     repairs: ({ referrer, replacement }) =>
       replacement === undefined
         ? [findDaemon(referrer.name)]
@@ -249,38 +243,33 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   DrainBlocked: {
     summary: 'drain blocked',
-    sentence: ({ since, obstacles: { budgets, endingPods } = NO_OBSTACLES }, names) => {
+    sentence: ({ since, budgets, endingPods }, names) => {
       const obstacles = budgets.map(
         ({ namespace, name, pods, isTemporary }) =>
           `PodDisruptionBudget ${namespace}/${name}, which allows no disruption of ${formatPods(pods)}` +
           (isTemporary === true ? ' until more pods are healthy' : ''),
       );
       if (endingPods.length > 0) obstacles.push(`the end of evicted ${formatPods(endingPods)}`);
-      const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles, MAX_NAMED)}`;
+      const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles)}`;
       return `the drain of ${names}${formatDetails(since)} ${state}`;
     },
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: the workload can fail',
-    repairs: ({ referrer, obstacles }) => {
-      const repair = { name: 'allowDisruption' } as const;
-      if (obstacles === undefined) {
-        const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
-        return [{ ...repair, text, command: shell`oc get poddisruptionbudget -A` }];
-      }
-      const { budgets, endingPods } = obstacles;
+    repairs: ({ referrer, budgets, endingPods }) => {
       const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
       const isPermanent = permanent.length > 0;
       const named = (isPermanent ? permanent : budgets).map(({ namespace, name }) => `budget ${namespace}/${name}`);
       if (named.length > 0) {
-        const list = joinFirst(named, MAX_NAMED);
+        const list = joinFirst(named);
         const text = isPermanent
           ? `let ${list} allow a disruption, for example by another replica`
           : `see why pods of ${list} are not ready. Leave the budget as it is`;
-        return [{ ...repair, text }];
+        return [{ name: 'allowDisruption', text }];
       }
+      // It has the errors of all evictions.
       if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
       const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
       const command = shell`oc get pods -A --field-selector=spec.nodeName=${referrer.name}`;
-      return [{ ...repair, text, command }];
+      return [{ name: 'allowDisruption', text, command }];
     },
     isRepairedWhileWaiting: true,
   },
@@ -327,8 +316,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       `${names} ${be(isPlural)} Degraded, ${evidence === '' ? 'without a reason' : 'although the configs exist'}`,
     isQuoted: true,
     repairs: ({ referrer, evidence, isRepairable, isUpdating }) => {
-      const log = readFurtherLog(evidence);
-      if (log !== undefined) return [log];
+      const further = readFurther(evidence);
+      if (further.length > 0) return further;
       // The operator takes no cordoned node back (getAllCandidateMachines in node_controller.go).
       const text =
         'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The ' +
@@ -353,14 +342,14 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   SpecEmpty: {
-    summary: (field) => `${field} empty`,
+    summary: summarizeEmpty,
     sentence: (_cause, names) =>
       `the spec.configuration.name of ${names} is empty: the operator has not rendered a config yet`,
     repairs: () => [readOperatorLog('machine-config-controller')],
   },
 
   StatusEmpty: {
-    summary: (field) => `${field} empty`,
+    summary: summarizeEmpty,
     sentence: (_cause, names) =>
       `the status.configuration.name of ${names} is empty: ` +
       'the machine-config-server answers new machines with HTTP 500',
@@ -371,7 +360,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   RolloutUnfinished: {
-    summary: (field) => `${field} empty`,
+    summary: summarizeEmpty,
     sentence: (_cause, names) =>
       `the status.configuration.name of ${names} is still empty after ${FIRST_ROLLOUT_MINUTES} minutes`,
     repairs: ({ referrer, needsUnpause }) => [
@@ -412,13 +401,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     isQuoted: true,
     repairs: ({ condition, evidence = '', referrer: { name } }) => {
       if (condition === undefined) return [];
-      if (IMAGE_ERRORS.test(evidence)) {
-        const command = shell`oc describe machineconfignodes`;
-        return [{ name: 'readLog', text: 'see which image each node cannot pull', command }];
-      }
-      if (condition !== 'RenderDegraded') {
-        return [readFurtherLog(evidence) ?? readOperatorLog('machine-config-controller')];
-      }
+      const further = readFurther(evidence);
+      if (further.length > 0) return further;
+      if (condition !== 'RenderDegraded') return [readOperatorLog('machine-config-controller')];
       // Without the MachineConfigs of the workers, the nodes would lose their kubelet.
       const others = BUILT_IN_POOLS.has(name) ? '' : ', so that it also selects the MachineConfigs of pool worker';
       const text = evidence.includes('found matching selector')
@@ -431,7 +416,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   PausedForRestore: {
     summary: 'paused for restore',
     sentence: ({ config }, names) => `a restore of ${formatName(config)} has paused ${names}`,
-    more: () => ['Let the restore run, or continue it if it has ended early'],
     repairs: ({ referrer: { name }, config, canContinue, isMissing }) => {
       const giveUp: Repair = {
         name: 'continueRestore',
@@ -551,10 +535,10 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
   if (difference.type === 'kernelArguments') {
     const text = `add the missing kernel arguments. ${end}. The arguments take effect at the next boot`;
     const { missing } = difference;
-    if (missing.length === 0 || !missing.every((argument) => KERNEL_ARGUMENT.test(argument)))
-      return [{ name: 'changeBack', text }];
     const flags = missing.map((argument) => verbatim(`--append=${argument}`));
-    return [{ name: 'changeBack', text, command: onHost(name, shell`rpm-ostree kargs ${flags}`), isOneAtATime: true }];
+    const isSafe = missing.length > 0 && missing.every((argument) => KERNEL_ARGUMENT.test(argument));
+    const command = isSafe ? onHost(name, shell`rpm-ostree kargs ${flags}`) : undefined;
+    return [{ name: 'changeBack', text, command, isOneAtATime: true }];
   }
   const repairs: Repair[] = [forceConfig(name)];
   if (difference.type === 'osImage') {
@@ -570,17 +554,22 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
   return repairs;
 }
 
-function readFurtherLog(evidence: string): Repair | undefined {
-  const [, deployment] = Object.entries(FURTHER_LOGS).find(([text]) => evidence.includes(text)) ?? [];
-  return deployment === undefined ? undefined : readOperatorLog(deployment);
+/** Empty if the text says everything that is known. */
+function readFurther(evidence: string): readonly Repair[] {
+  // Only the MachineConfigNodes have the errors of single images.
+  if (/PinnedImageSet list|MachineConfigNode resource/.test(evidence)) {
+    const command = shell`oc describe machineconfignodes`;
+    return [{ name: 'readLog', text: 'see which image each node cannot pull', command }];
+  }
+  return FURTHER_LOGS.filter(([text]) => evidence.includes(text)).map(([, deployment]) => readOperatorLog(deployment));
 }
 
-function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: MissingConfigReport): string {
-  if (deletedAt === null) return quote(explanation ?? '');
+function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: Partial<MissingConfigReport>): string {
+  if (!deletedAt) return quote(explanation ?? '');
   const time = quote(deletedAt);
   const user = quote(deletedBy ?? '');
   if (user === '') return `The guard saw its deletion at ${time}`;
-  const reason = deletionReason === null ? '' : ` for the reason "${quote(deletionReason)}"`;
+  const reason = deletionReason ? ` for the reason "${quote(deletionReason)}"` : '';
   return `The guard allowed "${user}" to delete it at ${time}${reason}`;
 }
 

@@ -41,7 +41,7 @@ interface PoolFields extends CauseFields {
   readonly referrer: PoolReferrer;
 }
 
-export interface ConfigMissing extends CauseFields, MissingConfigReport {
+export interface ConfigMissing extends CauseFields, Partial<MissingConfigReport> {
   readonly code: 'ConfigMissing';
   readonly referrer: Referrer;
   readonly field: string;
@@ -163,11 +163,9 @@ interface UpdateStalled extends NodeFields {
   readonly state: string;
 }
 
-interface DrainBlocked extends NodeFields {
+interface DrainBlocked extends NodeFields, DrainObstacles {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
-  /** Undefined if they could not be read. */
-  readonly obstacles: DrainObstacles | undefined;
 }
 
 interface DesiredOutdated extends NodeFields {
@@ -226,9 +224,8 @@ interface StatusEmpty extends PoolFields {
   readonly needsUnpause: boolean;
 }
 
-interface RolloutUnfinished extends PoolFields {
+interface RolloutUnfinished extends Omit<StatusEmpty, 'code'> {
   readonly code: 'RolloutUnfinished';
-  readonly needsUnpause: boolean;
 }
 
 /** The pool of the control plane is paused, but not by `restore`: no release is installed until it is unpaused. */

@@ -6,7 +6,6 @@ import { findMissingOfBuild } from './missing-configs.ts';
 import { quote } from './quote.ts';
 import { findFailedSources, findOrphanedOsConfigs } from './rejected-objects.ts';
 
-const MAX_NAMES = 3;
 const WORK: Readonly<Record<string, string>> = {
   'machine-config-operator': 'Nothing installs a release, or creates a built-in pool, until it runs',
   'machine-config-controller': 'Nothing renders configs or updates nodes until it runs',
@@ -34,7 +33,7 @@ function findTooFewNodes(cluster: Cluster): readonly Cause[] {
 
 function judgeJoining(cluster: Cluster): Waiting {
   const names = listOldRequests(cluster).map(({ name }) => name);
-  if (names.length > 0) return cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
+  if (names.length > 0) return cannotWait(`Nobody has approved ${joinFirst(names)} for an hour`);
   const isOfInstall = cluster.minNodes === undefined && cluster.nodes.length > 0;
   return isOfInstall && !cluster.hasBootstrapHost
     ? cannotWait('The install is over, so no machine joins before a person adds one')
@@ -47,7 +46,7 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
   if (nodes.length === 0) {
     // The label can be misspelled.
     const names = pools.map(({ referrer }) => referrer.name);
-    const existing = selector === undefined || names.length === 0 ? '' : ` (pools: ${joinFirst(names, MAX_NAMES)})`;
+    const existing = selector === undefined || names.length === 0 ? '' : ` (pools: ${joinFirst(names)})`;
     return `the Machine Config Operator manages no node ${selection}${existing}`;
   }
   if (minNodes !== undefined && nodes.length >= minNodes) return undefined;
@@ -72,9 +71,8 @@ function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Caus
 export function findOperatorFailure(others: readonly Cause[], cluster: Cluster): readonly Cause[] {
   const { operatorFailure: failure, pools, isRollingOut } = cluster;
   if (failure === undefined) return [];
-  // The last step of its sync (syncRequiredMachineConfigPools in pkg/operator/sync.go).
-  const isOfPools = failure.reason === 'RequiredPoolsFailed';
-  if (isOfPools && (others.length > 0 || pools.some(isRollingOut))) return [];
+  // The last step of its sync waits for the pools (syncRequiredMachineConfigPools in pkg/operator/sync.go).
+  if (failure.reason === 'RequiredPoolsFailed' && (others.length > 0 || pools.some(isRollingOut))) return [];
   const waiting = judgeProgress('The operator tries again', 'It has failed', failure.since, cluster);
   return [{ code: 'OperatorDegraded', evidence: quote(failure.message), waiting }];
 }

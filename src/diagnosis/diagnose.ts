@@ -158,8 +158,13 @@ function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
 
 function toProblem(cause: Cause): Problem {
   const { code, referrer, field = null, config = null, waiting, evidence = null } = cause;
-  const missing: Partial<ConfigMissing> = cause.code === 'ConfigMissing' ? cause : {};
-  const { suggestion = null, explanation = null, deletedAt = null, deletedBy = null, deletionReason = null } = missing;
+  const {
+    suggestion = null,
+    explanation = null,
+    deletedAt = null,
+    deletedBy = null,
+    deletionReason = null,
+  }: Partial<ConfigMissing> = cause.code === 'ConfigMissing' ? cause : {};
   const place = config === null || field === null ? '' : ` (${field})`;
   const subject = referrer === undefined ? '' : `${REFERRER_NOUNS[referrer.kind]} ${referrer.name}${place}`;
   return {

@@ -7,8 +7,6 @@ import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import type { Referrer } from '../mco/referrer.ts';
 
-const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null, deletionReason: null } as const;
-
 /** A cause for each field that names a config that does not exist. */
 export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {
   const missing = findMissing(node.referrer, cluster);
@@ -113,28 +111,23 @@ function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissi
     .map(({ field, config }) => {
       const holder = cluster.nodeWithCopy.get(config);
       const isReachable = holder !== undefined && findLostSince(holder, cluster) === undefined;
-      const isRestorable = isRestorableName(config) && !cluster.foreignConfigs.has(config);
+      // A printed command contains the name, and an annotation can have any text.
+      const isRestorable = parsePoolName(config) !== undefined && isObjectName(config);
       return {
         code: 'ConfigMissing',
         referrer,
         field,
         fields: referrer.references.filter((each) => each.config === config).map((each) => each.field),
         config,
-        ...UNKNOWN_TO_GUARD,
         ...cluster.guardReports?.get(config),
         waiting: judgeRendering(config, cluster),
         suggestion: cluster.findNearest(config) ?? null,
         wasRun: holder !== undefined,
         areAllNodesKnown: cluster.selector === undefined,
-        copyOn: isReachable && isRestorable ? holder.referrer.name : undefined,
+        copyOn: isReachable && isRestorable && !cluster.foreignConfigs.has(config) ? holder.referrer.name : undefined,
         hasBootstrapHost: cluster.hasBootstrapHost,
       };
     });
-}
-
-/** Whether a printed command can contain the name. An annotation can have any text. */
-function isRestorableName(config: ConfigName): boolean {
-  return parsePoolName(config) !== undefined && isObjectName(config);
 }
 
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */

@@ -239,7 +239,6 @@ function judgeDisk(
     const why = `The annotations have just changed. ${RETRY}, and most disks then need no repair`;
     return { ...cause, code: 'Recovering', waiting: canWait(why) };
   }
-  const isAnnotated = isManual && !isOtherConfig;
   return {
     ...cause,
     code: 'DiskDiffers',
@@ -247,9 +246,10 @@ function judgeDisk(
     comparedWith: comparedWith ?? current ?? '',
     difference,
     isAtRest: current === desired || isOutdated,
-    annotatedBy: isAnnotated
-      ? `${quote(currentConfigWrite.manager)} at ${toSeconds(currentConfigWrite.at)}`
-      : undefined,
+    annotatedBy:
+      isManual && !isOtherConfig
+        ? `${quote(currentConfigWrite.manager)} at ${toSeconds(currentConfigWrite.at)}`
+        : undefined,
     waiting: cannotWait('The daemon does not overwrite what differs'),
   };
 }
@@ -288,8 +288,8 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node) && node.isDrained !== true;
   if (drain === undefined && !hasGivenUp) return undefined;
-  const obstacles = cluster.drainObstacles?.get(referrer.name);
-  const isPermanent = obstacles?.budgets.some(({ isTemporary }) => isTemporary !== true) === true;
+  const obstacles = cluster.drainObstacles?.get(referrer.name) ?? { budgets: [], endingPods: [] };
+  const isPermanent = obstacles.budgets.some(({ isTemporary }) => isTemporary !== true);
   if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
   const isLong = hasGivenUp || isStalled(since, cluster);
   const progress = isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
@@ -297,7 +297,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
     code: 'DrainBlocked',
     referrer,
     since,
-    obstacles,
+    ...obstacles,
     waiting: isPermanent ? cannotWait(PERMANENT) : progress,
   };
 }

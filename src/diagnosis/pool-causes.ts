@@ -82,18 +82,15 @@ function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[
   const code = judgeEmptyStatus(referrer, hasMissing, cluster.now);
   if (code === undefined) return [];
   const needsUnpause = paused && pausedFor === undefined;
-  const cause = { referrer, field: 'status', needsUnpause, waiting: judgeFirstRollout(pool, cluster) };
-  return code === 'StatusEmpty'
-    ? [{ ...cause, code, replacement: findStatusOfPool(pool, cluster) }]
-    : [{ ...cause, code }];
+  const replacement = findStatusOfPool(pool, cluster);
+  return [{ code, referrer, field: 'status', needsUnpause, replacement, waiting: judgeFirstRollout(pool, cluster) }];
 }
 
 /** The operator sets the status when all machines of the pool run the config in the spec. */
 function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Waiting {
   const hope = 'The operator sets the field when all machines of the pool run the config in its spec';
-  const { message = '' } = pool.conditions[RENDER_CONDITION] ?? {};
   const isStuck = cluster.causesOfNodes(pool).some(({ waiting }) => !waiting.helps);
-  const isBlocked = pool.paused || isStuck || (message !== '' && !isBetweenReleases(message));
+  const isBlocked = pool.paused || isStuck || !judgeRenderer(pool, cluster).helps;
   if (isBlocked) return cannotWait(`${hope}. ${pool.paused ? 'It is paused' : 'Another problem prevents that'}`);
   return judgeProgress(hope, 'Nothing in the pool has changed', pool.movedAt, cluster);
 }

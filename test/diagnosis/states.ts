@@ -587,7 +587,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 1] } },
     configs: [W.A, W.B],
     problems: ['DrainBlocked'],
-    repairs: ['oc get poddisruptionbudget -A'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
   'S2 with the text of 4.20, before the daemon gives up': {
     source: 'own: the controller has drained for 20 minutes',
@@ -603,7 +603,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 0] } },
     configs: [W.A, W.B],
     problems: ['DrainBlocked?'],
-    repairs: ['oc get poddisruptionbudget -A'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
   'S2 with the text of 4.20, after an hour': {
     source: 'own, with the text of the real daemon of 4.20',

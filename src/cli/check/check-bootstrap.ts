@@ -153,8 +153,8 @@ const STATES = { exists: 'exists', missing: 'missing', different: 'other content
 
 export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport, isInstalling: boolean): string {
   const { ok, configs } = report;
-  const rows = configs.map(({ name, usedBy, state, needed }) => {
-    const style = state === 'exists' || !needed ? undefined : ('red' as const);
+  const rows = configs.map(({ name, usedBy, state, ...config }) => {
+    const style = config.ok ? undefined : ('red' as const);
     return [name, formatObjectNames(usedBy) || NONE, { text: STATES[state], style }];
   });
   const parts = [

@@ -18,7 +18,6 @@ import type { CheckReport, ClusterCheck } from './check-cluster.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { formatName } from '../../mco/machine-config.ts';
 
-const MAX_NAMED_NODES = 3;
 /** Of one kind of cause. */
 const MAX_GROUPS = 5;
 const MAX_STATE_LENGTH = 24;
@@ -43,7 +42,7 @@ export function formatCheckReport(format: ReportFormat, check: ClusterCheck, has
   const { report, causes } = check;
   const { ok, skippedNodes, overriddenConfigs, unreadable } = report;
   const list = (text: string, names: readonly string[]): string =>
-    names.length === 0 ? '' : wrapParagraph(format, `${text}: ${joinFirst(names, MAX_NAMED_NODES)}.`);
+    names.length === 0 ? '' : wrapParagraph(format, `${text}: ${joinFirst(names)}.`);
   const conclusion = wrapParagraph(format, formatConclusion(check, hasWaited));
   const parts = [
     ...formatTables(format, check),

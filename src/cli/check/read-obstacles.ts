@@ -18,7 +18,7 @@ import { type ApiObject, parseTime } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
-import { findPoolOfNode, matchesNodeSelector } from '../../mco/pool-of-node.ts';
+import { findPoolOfNode, type Labels, matchesNodeSelector } from '../../mco/pool-of-node.ts';
 
 // What can hold the operator back, apart from what the lists of nodes and pools say.
 
@@ -44,19 +44,13 @@ const PODS = { kind: 'Pod', paths: ['/api/v1/pods'], isNamespaced: true } as con
 type Fields = Readonly<Record<string, unknown>>;
 type Budget = ReturnType<typeof parseBudget>;
 type Pod = ReturnType<typeof parsePod>;
-type Obstacles = Required<
-  Pick<
-    ClusterSnapshot,
-    'stoppedOperators' | 'drainObstacles' | 'failedSources' | 'operatorFailure' | 'pressures' | 'unreadable'
-  >
->;
 
 /** Reads a resource. Without the right it notes the resource, and returns undefined. */
 type Read = <T>(resource: string, reading: Promise<T>) => Promise<T | undefined>;
 
 /**
- * Reads which parts of the operator do not run, whether it says that it fails, which sources of configs failed, which
- * PodDisruptionBudgets block the drains of nodes, and which nodes the operator counts as unavailable for another reason.
+ * Reads which parts of the operator do not run, whether it says that it fails, which sources of configs failed, what
+ * blocks the drains of nodes, and which nodes the operator counts as unavailable for another reason.
  * @throws ClusterAccessError, except for a missing right; or the signal's reason
  */
 export async function readObstacles(
@@ -64,7 +58,7 @@ export async function readObstacles(
   { nodes, pools, osConfigs = [] }: Pick<ClusterSnapshot, 'nodes' | 'osConfigs' | 'pools'>,
   now: Date,
   signal: AbortSignal,
-): Promise<Obstacles> {
+) {
   const unreadable = new Set<string>();
   const read: Read = async (resource, reading) => {
     const result = await orForbidden(reading.then((value) => ({ value })));
@@ -88,7 +82,7 @@ export async function readObstacles(
     stoppedOperators,
     drainObstacles,
     failedSources,
-    operatorFailure: findTrue(operator, ({ type }) => type === 'Degraded'),
+    operatorFailure: findCondition(operator, 'True', ({ type }) => type === 'Degraded'),
     pressures: new Map(pressures.filter((pressure) => pressure !== undefined)),
     unreadable: [...unreadable],
   };
@@ -101,12 +95,12 @@ function isUnavailable({ readiness, cordon, state, currentConfig, desiredConfig 
 }
 
 function parsePressure(node: ApiObject): readonly [string, ReportedCondition] | undefined {
-  const pressure = findTrue(node, ({ type }) => PRESSURES.has(type));
+  const pressure = findCondition(node, 'True', ({ type }) => PRESSURES.has(type));
   return pressure && [String(node.metadata?.name), pressure];
 }
 
-function findTrue(object: ApiObject | undefined, isWanted: (condition: Condition) => boolean): Condition | undefined {
-  return parseConditions(object ?? {}).find((condition) => condition.status === 'True' && isWanted(condition));
+function findCondition(object: ApiObject | undefined, status: string, isWanted: (condition: Condition) => boolean) {
+  return parseConditions(object ?? {}).find((condition) => condition.status === status && isWanted(condition));
 }
 
 async function readFailedSources(
@@ -123,7 +117,7 @@ async function readFailedSources(
       const last = parseConditions(source).at(-1);
       if (last?.type !== 'Failure') return [];
       const selected = pools.filter(({ labels }) =>
-        blocks(readFields(source.spec)['machineConfigPoolSelector'], labels),
+        selects(readFields(source.spec)['machineConfigPoolSelector'], labels),
       );
       const names = selected.map(({ referrer }) => referrer.name);
       return [{ kind, name: String(source.metadata?.name), message: last.message, pools: names }];
@@ -134,8 +128,11 @@ async function readFailedSources(
   return failed;
 }
 
-/** Here, unlike elsewhere in the operator, an empty selector selects all pools, and an invalid one fails for all. */
-function blocks(selector: unknown, labels: InspectedPool['labels']): boolean {
+/**
+ * An empty selector selects all pods (policy/v1) and all pools, unlike that of the nodes of a pool. An invalid one of a
+ * source fails for all pools.
+ */
+function selects(selector: unknown, labels: Labels): boolean {
   return findInvalidRequirement(selector) !== undefined || matchesNodeSelector(selector, labels);
 }
 
@@ -151,8 +148,7 @@ async function readStoppedOperators(
     const path = deploymentPath(OPERATOR_NAMESPACE, deployment);
     const object = await read('deployments', readPart(api, path, signal));
     const isScaledToZero = readFields(object?.spec)['replicas'] === 0;
-    const available = parseConditions(object ?? {}).find(({ type }) => type === 'Available');
-    const outageSince = available?.status === 'False' ? available.since : undefined;
+    const outageSince = findCondition(object, 'False', ({ type }) => type === 'Available')?.since;
     const outage = isOutage(outageSince, now) ? `has had no available replica since ${toSeconds(outageSince)}` : '';
     const evidence = isScaledToZero ? 'has 0 replicas' : outage;
     if (evidence !== '') stopped.push({ deployment, evidence, isScaledToZero });
@@ -211,16 +207,11 @@ async function readDrainObstacles(
 function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonly Budget[]>): BlockingBudget[] {
   const matches = pods.flatMap((pod) => {
     const own = budgets.get(pod.namespace) ?? [];
-    return own.filter((budget) => selects(budget, pod)).map((budget) => ({ budget, pod }));
+    return own.filter(({ selector }) => selects(selector, pod.labels)).map((budget) => ({ budget, pod }));
   });
   return [...groupBy(matches, ({ budget }) => budget)].map(([{ namespace, name, isTemporary }, group]) => {
     return { namespace, name, isTemporary, pods: group.map(({ pod }) => pod.name) };
   });
-}
-
-/** An empty selector selects all pods (policy/v1), unlike that of a pool. */
-function selects({ selector }: Budget, { labels }: Pod): boolean {
-  return JSON.stringify(selector) === '{}' || matchesNodeSelector(selector, labels);
 }
 
 function parseBudget({ metadata, spec, status }: ApiObject) {

@@ -118,7 +118,6 @@ const UPDATE_FILE = '/etc/machine-config-daemon/currentconfig';
 /** The daemon's pod mounts the disk of the host here. */
 const HOST_ROOT = '/rootfs';
 const EXEC_TIMEOUT_MS = 30_000;
-const MAX_NAMES = 5;
 
 /**
  * Reads all copies of configs on the disk of a node with its machine-config-daemon pod, which also runs while it is
@@ -176,7 +175,7 @@ export async function readConfigsFromNode(
 /** A source cannot have a config that nobody needs, such as one with a mistyped name. @throws CliError */
 function assertReferenced(name: ConfigName, snapshot: ClusterSnapshot): void {
   if (listReferencedNames(snapshot).includes(name)) return;
-  const missing = joinFirst(listMissingNames(snapshot), MAX_NAMES);
+  const missing = joinFirst(listMissingNames(snapshot));
   const others = missing === '' ? 'no config that they name is missing' : `the missing configs are ${missing}`;
   const advice = advise('see which node and which pool names a config', shell`machineconfig-guard who-uses`);
   throw new CliError(`no node and no pool names "${name}"; ${others}`, EXIT_CODE.usage, { advice });

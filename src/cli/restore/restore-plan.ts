@@ -25,8 +25,6 @@ export interface Content {
   readonly mismatch?: string;
 }
 
-const MAX_SOURCES = 5;
-
 /**
  * Chooses the copy that matches the hash in the name. The machine-config-server changes some specs in the file that it
  * writes (machine-config-operator, pkg/server): osImageURL in image mode, and kernel arguments for old boot images.
@@ -35,7 +33,7 @@ const MAX_SOURCES = 5;
 export function chooseContent(copies: readonly RenderedConfig[]): Content {
   const [config] = chooseCopies(copies) as [RenderedConfig];
   if (hasMatchingName(config) === true) return { config };
-  const sources = joinFirst(copies.map(formatOrigins), MAX_SOURCES);
+  const sources = joinFirst(copies.map(formatOrigins));
   if (copies.every((copy) => hasMatchingName(copy) === null)) {
     return { config, mismatch: `no hash can verify the content of ${sources}` };
   }
@@ -99,7 +97,6 @@ export interface WantedRestore {
 }
 
 const MAX_REFERRERS = 3;
-const WITHOUT_COMPARISON = { comparedWith: null, differences: [], warnings: [] } as const;
 const COPIES =
   '/etc/machine-config-daemon/currentconfig or /etc/mcs-machine-config-content.json of a node, or ' +
   '/etc/mcs/bootstrap of the bootstrap host';
@@ -114,9 +111,10 @@ export function planRestore(content: Content, state: RestoreState, options: Want
   const { name } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
-  const strong = summarizeStrong(name, state);
+  const report = describeConfig(name, formatOrigins(config), state);
   const nodesOnDisk = findNodesOnDisk(name, state, options);
-  const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
+  const isReferenced = report.namedBy !== null || nodesOnDisk.length > 0;
+  const rejection = findRejection(content, state, options, isReferenced) ?? null;
   const neededSteps = listSteps(state, config, pool);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
   // Nodes can still be Degraded when a restore ends. A second one with --confirm waits for them again.
@@ -129,19 +127,26 @@ export function planRestore(content: Content, state: RestoreState, options: Want
     steps,
     next: rejection === null ? adviseNames(name, nodesOnDisk) : undefined,
     report: {
-      name,
-      source: formatOrigins(config),
-      pool: pool?.referrer.name ?? null,
-      namedBy: formatReferrers(strong) || null,
+      ...report,
       rejection,
-      ...WITHOUT_COMPARISON,
       warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
     },
   };
 }
 
-function summarizeStrong(name: ConfigName, { nodes, pools }: RestoreState) {
-  return summarizeReferences(name, listReferrers({ nodes, pools }), MAX_REFERRERS).strong;
+/** What is known about a config before it is compared. */
+function describeConfig(name: ConfigName, source: string, state: RestoreState) {
+  const { nodes, pools } = state;
+  const { strong } = summarizeReferences(name, listReferrers({ nodes, pools }), MAX_REFERRERS);
+  return {
+    name,
+    source,
+    pool: findPool(state, parsePoolName(name))?.referrer.name ?? null,
+    namedBy: formatReferrers(strong) || null,
+    comparedWith: null,
+    differences: [],
+    warnings: [],
+  };
 }
 
 /** What is reported about a missing config that a directory or a List lacks. */
@@ -154,14 +159,7 @@ export function rejectWithoutCopy(
   const unread = skipped.length === 0 ? '' : `; skipped: ${skipped.join('; ')}`;
   const reason = `the config is missing, and no readable file of the source contains it${unread}`;
   const advice = advise('choose another source; see which node has a copy', shell`machineconfig-guard check`);
-  return {
-    name,
-    source,
-    pool: findPool(state, parsePoolName(name))?.referrer.name ?? null,
-    namedBy: formatReferrers(summarizeStrong(name, state)) || null,
-    rejection: { code: 'NoCopy', reason, advice },
-    ...WITHOUT_COMPARISON,
-  };
+  return { ...describeConfig(name, source, state), rejection: { code: 'NoCopy', reason, advice } };
 }
 
 /**
@@ -248,7 +246,7 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
   const names = nodes.map(({ referrer }) => referrer.name);
   return {
     code: 'OtherPool',
-    reason: `pool ${poolName} does not select the nodes that name it: ${joinFirst(names, MAX_REFERRERS)}`,
+    reason: `pool ${poolName} does not select the nodes that name it: ${joinFirst(names)}`,
     advice: advise(
       'a compromised node can name a config of another pool to get its own content into the cluster. ' +
         `If this is a node of pool ${poolName}, correct its labels`,

@@ -73,11 +73,8 @@ const ACTIONS_WITH_CONFIG: ReadonlySet<StepAction> = new Set(['SetPoolStatus', '
 /** `oc logs` cannot select the pods of a node. */
 const LOG_COMMAND = shell`oc logs -n openshift-machine-config-operator
   -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20`;
-const LOG_TEXT = 'the missing config is not the cause any more, so read the logs of the machine-config-daemons';
+const LOG_TEXT = 'run the same command again to wait longer, or read the logs of the machine-config-daemons';
 const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND);
-const LONGER_ADVICE = advise(
-  'the nodes can need 2 minutes: run the same command again, with a longer --timeout, to wait for them',
-);
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -193,9 +190,7 @@ class RestoreRun extends StepRun {
     }
     const reason = waits.map((wait) => wait.reason).join('; ');
     const known = waits.find((wait) => wait.advice !== undefined)?.advice;
-    const isCut = untilMs === this.options.timeoutMs;
-    const usual = isCut ? LONGER_ADVICE : LOG_ADVICE;
-    const advice = known ?? (plans.every(({ next }) => next === undefined) ? usual : undefined);
+    const advice = known ?? (plans.every(({ next }) => next === undefined) ? LOG_ADVICE : undefined);
     if (waits.length > 0) throw new WaitTimeout({ reason, ...(advice && { advice }) });
   }
 

@@ -75,7 +75,6 @@ export interface RestoreStep extends Step {
   readonly isNeeded: boolean;
 }
 
-const MAX_NAMED_NODES = 3;
 /** Of one command. A second one approves the others. */
 const MAX_APPROVED_REQUESTS = 20;
 
@@ -147,7 +146,7 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
   const nodes = [...new Set(pendingRequests.map(({ node }) => node ?? 'an unknown node'))];
   const names = pendingRequests.slice(0, MAX_APPROVED_REQUESTS).map((request) => request.name);
   return {
-    reason: `${reason}; certificate requests of ${joinFirst(nodes, MAX_NAMED_NODES)} are pending`,
+    reason: `${reason}; certificate requests of ${joinFirst(nodes)} are pending`,
     advice: advise('check their requestors, then approve these', shell`oc adm certificate approve ${names}`),
   };
 }
@@ -168,7 +167,7 @@ function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], 
   if (example === undefined) return undefined;
   const names = failed.map(({ referrer }) => referrer.name);
   const quotation = example.reason === '' ? '' : ` ("${quote(example.reason)}")`;
-  const reason = `for ${joinFirst(names, MAX_NAMED_NODES)} to leave ${example.state}${quotation}`;
+  const reason = `for ${joinFirst(names)} to leave ${example.state}${quotation}`;
   const missing = listMissingNames({ ...state, nodes: failed, pools: [] }).find((config) => config !== name);
   if (missing === undefined) return { reason };
   const advice = advise('another config is missing, too', shell`machineconfig-guard check`);
