@@ -1,4 +1,4 @@
-import type { Dirent } from 'node:fs';
+import { type Dirent, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { explainErrors } from '../files/file-error.ts';
@@ -30,10 +30,17 @@ export async function prepareEmptyDirectory(directory: string): Promise<void> {
 /** Creates a directory unless it exists. Returns what it contains, also dangling links. @throws FileError */
 async function createDirectory(directory: string): Promise<readonly Dirent[]> {
   const create = async (): Promise<readonly Dirent[]> => {
-    await mkdir(directory, { recursive: true });
+    await createWithParents(path.resolve(directory));
     return await readdir(directory, { withFileTypes: true });
   };
   return await explainErrors(directory, create, WRITE);
+}
+
+/** Node's own `recursive` never ends where no directory can be created, such as below an automount point. */
+async function createWithParents(directory: string): Promise<void> {
+  if (existsSync(directory)) return;
+  await createWithParents(path.dirname(directory));
+  await mkdir(directory);
 }
 
 /** Stages all files first, so a full disk leaves the old files unchanged. Private key files have mode 0600. */

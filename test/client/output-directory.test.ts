@@ -53,8 +53,14 @@ test('replaces a dangling link only with overwrite, and nothing if a directory h
   expect(readFileSync(fileOf('ca.crt'), 'utf8')).toBe('mine');
 });
 
+// Node's own recursive mkdir would never end in /proc.
+test('ends if no directory can be created', async () => {
+  const message = 'cannot write to /proc/guard/certs: it does not exist';
+  await expect(write('/proc/guard/certs')).rejects.toMatchObject({ name: 'FileError', message });
+});
+
 test.each([
-  ['file', 'file already exists'],
+  ['file', 'it is not a directory'],
   ['file/certs', 'it is not a directory'],
   ['x'.repeat(300), 'name too long'],
 ])('explains why it cannot write to %s', async (name, reason) => {
