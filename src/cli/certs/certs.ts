@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import path from 'node:path';
 import { Command } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
@@ -23,7 +22,6 @@ const DAYS = 365;
 interface CertsFlags {
   readonly out: string;
   readonly dns?: readonly string[];
-  readonly ip?: readonly string[];
   readonly force?: boolean;
 }
 
@@ -33,10 +31,6 @@ const parseDirectory = createParser(/^(?!-$)./, 'Must be a directory.');
 const parseDns = createParser(
   { test: (value) => isObjectName(value.toLowerCase()) && !/(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i.test(value) },
   'Must be a DNS name without a wildcard, such as guard.example.com.',
-);
-const parseIp = createParser(
-  { test: (value) => isIP(value) !== 0 && !value.includes('%') },
-  'Must be an IPv4 or IPv6 address.',
 );
 
 export function createCertsCommand(): Command {
@@ -48,7 +42,6 @@ export function createCertsCommand(): Command {
       'DNS name of the webhook; repeatable (default: the Service of the manifests)',
       collect(parseDns),
     )
-    .option('--ip <address>', 'IP address of the webhook; repeatable', collect(parseIp))
     .option('--force', 'overwrite existing files, including the authority')
     .addHelpText(
       'after',
@@ -61,7 +54,7 @@ Exit codes: 0 written, 2 wrong usage, unwritable directory or existing files.
 
 Examples:
   machineconfig-guard certs --out certs/
-  machineconfig-guard certs --dns guard.example.com --ip 192.0.2.10`,
+  machineconfig-guard certs --dns guard.example.com`,
     )
     .action(async (flags: CertsFlags) => {
       await makeCertificates(flags, new Date());
@@ -81,13 +74,12 @@ Examples:
   return command;
 }
 
-async function makeCertificates({ out, force, dns, ip }: CertsFlags, now: Date): Promise<void> {
+async function makeCertificates({ out, force, dns }: CertsFlags, now: Date): Promise<void> {
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
   const { AUTHORITY_DAYS, createAuthority, issueLeaf } = await import('../../certificates/authority.ts');
   const authority = await createAuthority({ days: AUTHORITY_DAYS, now });
-  const dnsNames = (dns ?? DEFAULT_DNS_NAMES).map((name) => name.toLowerCase());
-  const names = { dnsNames: [...new Set(dnsNames)], ipAddresses: [...new Set(ip)] };
-  const leaf = await issueLeaf({ authority, ...names, days: DAYS, now });
+  const dnsNames = [...new Set((dns ?? DEFAULT_DNS_NAMES).map((name) => name.toLowerCase()))];
+  const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: DAYS, now });
   const contents = [authority.certificatePem, authority.privateKeyPem, leaf.certificatePem, leaf.privateKeyPem];
   const files = CERTIFICATE_FILES.map((name, index) => {
     return { name, content: contents[index] ?? '', isPrivate: name.endsWith('.key') };

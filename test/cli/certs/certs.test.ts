@@ -31,17 +31,14 @@ test('writes an authority and a certificate for the Service, and quotes the comm
 test('uses the values of the flags', async () => {
   const out = createTemporaryDirectory();
   const dns = '--dns Guard.example.com --dns 3com.example --dns guard.example.com';
-  const flags = `${dns} --ip 192.0.2.10 --ip 2001:db8::10`;
-  expect((await runProgram(['certs', '--out', out, ...flags.split(' ')])).exitCode).toBe(0);
+  expect((await runProgram(['certs', '--out', out, ...dns.split(' ')])).exitCode).toBe(0);
   const { subjectAltName, validTo } = new X509Certificate(readFileSync(path.join(out, 'tls.crt')));
-  expect(subjectAltName).toBe(
-    'DNS:guard.example.com, DNS:3com.example, IP Address:192.0.2.10, IP Address:2001:DB8:0:0:0:0:0:10',
-  );
+  expect(subjectAltName).toBe('DNS:guard.example.com, DNS:3com.example');
   expect(Math.round((Date.parse(validTo) - Date.now()) / 86_400_000)).toBe(365);
 });
 
 const NO_NAMES = ['', '10.0.0.1', '127.0.0.0x1', '*.example.com', 'bücher.example', 'a\u001B[31m\nb'];
-const NO_VALUES = { '--ip': ['1.2.3', 'fe80::1%eth0'], '--dns': NO_NAMES, '--out': [''] };
+const NO_VALUES = { '--dns': NO_NAMES, '--out': [''] };
 
 test.each(Object.entries(NO_VALUES).flatMap(([flag, values]) => values.map((value) => [flag, value])))(
   'with %j %j, exits with 2 and writes nothing',
