@@ -27,7 +27,6 @@ interface Terminal {
 
 const stdout: Terminal = process.stdout;
 const stderr: Terminal = process.stderr;
-const MIN_WIDTH = 80;
 const MAX_WIDTH = 120;
 const MIN_TEXT_WIDTH = 40;
 
@@ -36,14 +35,14 @@ export function createFormat(isWide = false): TextFormat {
   const { isTTY = false, columns = MAX_WIDTH } = stdout;
   // Node.js looks at the terminal, NO_COLOR and FORCE_COLOR.
   const hasColors = styleText('bold', ' ', { stream: process.stdout }) !== ' ';
-  const width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns));
+  const width = Math.min(MAX_WIDTH, Math.max(MIN_TEXT_WIDTH, columns));
   return { width, hasColors, columns: isTTY ? columns : undefined, isWide };
 }
 
 /** For stderr. Undefined unless it is a terminal. */
 export function getErrorWidth(): number | undefined {
-  const { isTTY = false, columns = MIN_WIDTH } = stderr;
-  return isTTY ? Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns)) : undefined;
+  const { isTTY = false, columns = MAX_WIDTH } = stderr;
+  return isTTY ? Math.min(MAX_WIDTH, Math.max(MIN_TEXT_WIDTH, columns)) : undefined;
 }
 
 /** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */

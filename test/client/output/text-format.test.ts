@@ -3,7 +3,7 @@ import { useTerminal } from '../../cli/terminal.ts';
 import { formatAge, formatShortName } from '../../../src/client/output/short-forms.ts';
 import { applyStyle, createFormat, wrapBeside, wrapText } from '../../../src/client/output/text-format.ts';
 
-test('a text has 80 to 120 columns, and only a terminal shows styles', () => {
+test('a text has 40 to 120 columns, and only a terminal shows styles', () => {
   for (const name of ['NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined);
   expect(createFormat()).toMatchObject({ width: 120, columns: undefined });
   expect(applyStyle(createFormat(), 'red', 'text')).toBe('text');
@@ -11,7 +11,7 @@ test('a text has 80 to 120 columns, and only a terminal shows styles', () => {
     useTerminal(columns);
     return createFormat().width;
   });
-  expect(widths).toEqual([80, 90, 120]);
+  expect(widths).toEqual([40, 90, 120]);
   expect(applyStyle(createFormat(), 'red', 'text')).toBe('\u001B[31mtext\u001B[39m');
 });
 
