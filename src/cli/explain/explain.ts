@@ -4,8 +4,7 @@ import { CODE_DESCRIPTIONS } from '../../api/codes.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { createFormat, wrapBeside } from '../../client/output/text-format.ts';
-import { joinWithAnd } from '../../common/printable-text.ts';
-import { shell, verbatim } from '../../diagnosis/shell-command.ts';
+import { shell } from '../../diagnosis/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
 
 export const PAGES = 'codes install operate inspect troubleshooting audit monitoring year fleet'.split(' ');
@@ -34,9 +33,9 @@ const COMMON_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 /** Also a part of a name such as `DiskDiffers`. */
-const WORD = /[A-Z]?[a-z\d.]*[a-z\d]|[A-Z]+/g;
+const WORD = /[A-Z]+(?![a-z])|[A-Z]?[a-z\d.]*[a-z\d]/g;
 /** The end of a word is not compared, so that `blocked` finds `blocking`. */
-const MIN_BEGINNING = 4;
+const MIN_BEGINNING = 5;
 const MAX_ENDING = 2;
 
 export function createExplainCommand(): Command {
@@ -48,7 +47,7 @@ export function createExplainCommand(): Command {
       `
 The text is the documentation of this version. Without a topic, the command
 lists all codes, alerts and pages. For another word, it prints the section that
-begins with it, or names the nearest topics. It needs neither a cluster nor the
+begins with it, or lists the nearest topics. It needs neither a cluster nor the
 internet.
 Exit codes: 0 printed, 2 unknown topic.
 
@@ -114,15 +113,19 @@ function readPage(page: string): readonly Entry[] {
 
 /**
  * The topic of the given name, or whose heading quotes the given text, or the section that begins with its words. Of
- * several sections with these words, the others follow.
- * @throws CliError with the topics that have most of the words
+ * several sections with these words, the others follow. Otherwise '' and the topics that have most of the words.
+ * @throws CliError if no topic has any of the words
  */
 function findTopics(given: string, entries: readonly Entry[]): readonly string[] {
   const topics = [...new Set(entries.flatMap((entry) => entry.topics))];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
   const words = listWords(given);
   const isMeant = (name: string): boolean => words.length > 0 && listWords(name).join() === words.join();
-  const topic = topics.find((name) => simplify(name) === wanted) ?? findQuote(given, entries) ?? topics.find(isMeant);
+  const topic =
+    topics.find((name) => name === given) ??
+    topics.find((name) => simplify(name) === wanted) ??
+    findQuote(given, entries) ??
+    topics.find(isMeant);
   if (topic !== undefined) return [topic];
 
   const found = rankEntries(words, entries);
@@ -130,37 +133,46 @@ function findTopics(given: string, entries: readonly Entry[]): readonly string[]
   const titled = found.filter(({ name, inTitle }) => inTitle > 0 && name.includes('/'));
   // A word in the middle of a title can be about something else, such as that of "No webhook".
   const first = titled.find(({ titleText }) => titleText.startsWith(toBeginning(words[0] ?? '')));
-  const [only] = titled.length === 1 ? titled : [];
-  const printed = first ?? (words.length > 1 || only?.inTitle === 2 ? only : undefined);
+  const printed = first ?? (titled.length === 1 ? titled[0] : undefined);
   if (printed !== undefined) return [...new Set([printed, ...titled].map(({ name }) => name))];
-  const nearest = [...new Set(found.map(({ name }) => name))].slice(0, MAX_NEAREST);
-  const advice =
-    nearest.length === 0
-      ? advise('list all topics', shell`machineconfig-guard explain`)
-      : advise(
-          `the nearest: ${joinWithAnd(nearest)}; read one`,
-          shell`machineconfig-guard explain ${verbatim('TOPIC')}`,
-        );
-  throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, { advice });
+  if (found.length > 0) return ['', ...new Set(found.map(({ name }) => name))].slice(0, 1 + MAX_NEAREST);
+  throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, {
+    advice: advise('list all topics', shell`machineconfig-guard explain`),
+  });
 }
 
-/** The entries that have any of the words, the best first. A word in the title counts more. */
+/**
+ * The entries that have any of the words, the best first. A word in the title counts more, and a word that many
+ * entries have counts less.
+ */
 function rankEntries(words: readonly string[], entries: readonly Entry[]) {
-  /** For each word 2, or 1 if only its beginning is in the text. */
-  const compare = (text: string): readonly number[] =>
-    words.map((word) => (text.includes(` ${word} `) ? 2 : Number(text.includes(toBeginning(word)))));
-  return entries
+  const compared = entries
     .filter(({ section }) => !isAlert(section) || !section.includes('/'))
     .map(({ topics: [name = ''], own }) => {
       const title = listWords(name.replace(/^\w+\//, ''));
       const titleText = ` ${title.join(' ')} ${title.join('')} `;
-      const inTitle = compare(titleText);
-      const counts = [...inTitle, ...inTitle, ...compare(`${titleText}${listWords(own).join(' ')} `)];
-      const score = counts.reduce((sum, count) => sum + count, 0);
-      return { name, titleText, score, inTitle: Math.min(...inTitle) };
-    })
+      const text = ` ${listWords(own).join(' ')} `;
+      const inTitle = Math.min(...words.map((word) => compare(titleText, word)));
+      return {
+        name,
+        titleText,
+        inTitle,
+        counts: words.map((word) => 2 * compare(titleText, word) + compare(text, word)),
+      };
+    });
+  const frequencies = words.map((_, index) => 1 + compared.filter(({ counts }) => Number(counts[index]) > 0).length);
+  return compared
+    .map((entry) => ({
+      ...entry,
+      score: entry.counts.reduce((sum, count, index) => sum + count / Number(frequencies[index]), 0),
+    }))
     .filter(({ score }) => score > 0)
     .toSorted((one, other) => other.score - one.score);
+}
+
+/** 2, or 1 if only the beginning of the word is in the text. */
+function compare(text: string, word: string): number {
+  return text.includes(` ${word} `) ? 2 : Number(text.includes(toBeginning(word)));
 }
 
 /** As it stands in the text of a title. */
@@ -206,14 +218,18 @@ function formatTopic([topic = '', ...more]: readonly string[], entries: readonly
   const own = entries.filter(({ topics }) => topics.includes(topic));
   const others = new Set([...more, ...own.flatMap((entry) => [entry.section, ...listLinks(entry)])]);
   others.delete(topic);
-  const body = own.map(({ text, section }) => formatMarkdown(text, section)).join('\n');
+  const body = own.map(({ text, section }) => formatMarkdown(text, section)).join('\n') || 'No topic has this name.';
   if (others.size === 0) return body;
-  const linked = [...others].flatMap((other) => entries.find(({ section }) => section === other) ?? []);
+  const linked = [...others].flatMap((other) => entries.find(({ topics }) => topics.includes(other)) ?? []);
   return `${body}\n\nSee also: machineconfig-guard explain TOPIC\n${formatTopics(linked)}`;
 }
 
-function formatTopics(sections: readonly Entry[]): string {
-  return sections.map(({ section, meaning }) => formatMarkdown(`- ${section}: ${meaning}`, section)).join('\n');
+/** An item of a list explains itself in its text. */
+function formatTopics(entries: readonly Entry[]): string {
+  const lines = entries.map(({ topics, section, meaning, text }) =>
+    formatMarkdown(topics.includes(section) ? `- ${section}: ${meaning}` : text.replace(/^(?!- )/, '- '), section),
+  );
+  return lines.join('\n');
 }
 
 /** The topics that the links of a text lead to. */

@@ -158,30 +158,57 @@ test.each([
 
 test('joins words, as if they were quoted', async () => {
   expect(await explain(...STUCK.replaceAll('"', '').split(' '))).toBe(await explain(STUCK));
-  const sentence = 'unknown topic "quite different"; the nearest: ';
-  expect(await runProgram(['explain', 'quite', 'different'])).toEqual(usageError(sentence));
+  expect(await explain('disconnected', 'site')).toBe(await explain('disconnected site'));
 });
 
-test.each(['not found', 'not-found', 'NotFound'])('for %s, names the sections that quote it', async (word) => {
-  const sections = /; the nearest: (?:troubleshooting\/[-\w]+, ){3}.* read one: machineconfig-guard explain TOPIC/;
-  expect(await runProgram(['explain', word])).toEqual(usageError(sections));
-});
-
+/** The words that an administrator would type, without a topic of this name. */
 test.each([
-  ['MCG_FROBNICATE', 'unknown topic "MCG_FROBNICATE"; list all topics: machineconfig-guard explain\n'],
-  ['MachineConfigGuardAbsentt', '; the nearest: MachineConfigGuardAbsent, '],
-  ['DiskDifers', '; the nearest: DiskDiffers, '],
-  ['webhook', '; the nearest: operate/no-webhook, troubleshooting/failed-calling-webhook-, '],
-  ['override', '; the nearest: MCG_OVERRIDDEN, '],
-  // Not the language of each block.
-  ['console', /; the nearest: \S+ and \S+; read one: /],
-  ['how long does the hold last?', '; the nearest: operate/hold-what-may-be-booting, '],
-  ['off for months', '; the nearest: year'],
-  ['operate/nowhere', '; the nearest: operate'],
-  ['etcd', '; the nearest: '],
-  [' ', '; list all topics: '],
-])('for %s, names the nearest topics', async (topic, sentence) => {
+  ['not found', 'troubleshooting/machineconfigmachineconfigurationopenshiftio--not-found'],
+  ['not-found', 'troubleshooting/-service-machineconfig-guard-not-found'],
+  ['NotFound', 'troubleshooting/-service-machineconfig-guard-not-found'],
+  ['MachineConfigGuardAbsentt', 'MachineConfigGuardAbsent'],
+  ['DiskDifers', 'inspect/why-does-it-not-move'],
+  ['webhook', 'operate/no-webhook'],
+  ['webhook timeout', 'troubleshooting/failed-calling-webhook-'],
+  ['override', 'MCG_OVERRIDDEN'],
+  ['how long does the hold last?', 'operate/hold-what-may-be-booting'],
+  ['off for months', 'year'],
+  ['operate/nowhere', 'operate'],
+  ['restore etcd', 'year'],
+  ['bypass', 'operate/let-deletions-through'],
+  ['emergency', 'operate/no-webhook'],
+  ['footprint', 'install/in-a-running-cluster'],
+  ['bandwidth', 'install/disconnected-clusters'],
+  ['air gap', 'install/disconnected-clusters'],
+  ['mirror', 'install/disconnected-clusters'],
+  ['upgrade stuck', 'troubleshooting/is-the-guard-blocking-my-upgrade-drain-or-reboot'],
+  ['CrashLoopBackOff', 'MachineConfigGuardAbsent'],
+  ['ImagePullBackOff', 'MachineConfigGuardAbsent'],
+  ['MCDRebootError', 'troubleshooting/is-the-guard-blocking-my-upgrade-drain-or-reboot'],
+  ['NotReady', '`NodeNotReady`'],
+  ['cordon', '`NodeCordoned`'],
+  ['paused pool', '`PoolPaused`'],
+  ['namespace terminating', '`ConfigTerminating`'],
+])('lists for %s the nearest topics, such as %s, each with its meaning', async (given, nearest) => {
+  const [text, seeAlso = ''] = (await explain(given)).split(SEE_ALSO);
+  expect(text).toBe('No topic has this name.\n');
+  expect(seeAlso).toContain(`- ${nearest}`);
+  expect(findAll(seeAlso, /^- \S+: (\S)/gm).length).toBeLessThanOrEqual(5);
+});
+
+test('prefers the topic with exactly this name', async () => {
+  expect(await explain('audit')).toMatch(/^# The audit log\n/);
+  expect(await explain('Audit')).toMatch(/^- `Audit`: /);
+});
+
+test.each(['MCG_FROBNICATE', 'lorem ipsum', ' '])('without a topic for %j, exits with 2', async (topic) => {
+  const sentence = `unknown topic "${topic}"; list all topics: machineconfig-guard explain\n`;
   expect(await runProgram(['explain', topic])).toEqual(usageError(sentence));
+});
+
+test('does not search the language of blocks of code', async () => {
+  const [, seeAlso = ''] = (await explain('console')).split(SEE_ALSO);
+  expect(findAll(seeAlso, /^- (\S+): /gm)).toHaveLength(2);
 });
 
 test('fits into 80 columns, except for commands, tables and long words', async () => {
