@@ -70,7 +70,7 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
 export function createOutputOption(hasNames = false): Option {
   const names = hasNames ? '; name prints one name per line; wide prints more columns' : '';
   return new Option('-o, --output <format>', `output format${names}`)
-    .choices(['text', 'json', ...(hasNames ? ['name', 'wide'] : [])])
+    .choices(['text', 'json', ...(hasNames ? ['name', 'wide'] : []), 'yaml'])
     .default('text');
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { stringify } from 'yaml';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { ShellCommand } from '../../diagnosis/shell-command.ts';
 import { type Advice, advise, CommandFormatter, type RepeatedFlags } from './advice.ts';
@@ -28,7 +29,16 @@ export class Output {
   printReport(report: object, text: string): void {
     const { server } = report as { readonly server?: string };
     const title = server === undefined || this.#kind === 'name' ? '' : `Cluster: ${server}\n`;
-    this.print(this.#kind === 'json' ? formatJson(report, this.format.commands) : title + text);
+    this.print(this.#formatData(report) ?? title + text);
+  }
+
+  #formatData(report: object): string | undefined {
+    if (this.#kind !== 'json' && this.#kind !== 'yaml') return undefined;
+    const json = formatJson(report, this.format.commands);
+    if (this.#kind === 'json') return json;
+    // Only quoted strings can have escapes. Aliases for repeated objects are valid YAML, but hard to read.
+    const strings = { defaultKeyType: 'PLAIN', defaultStringType: 'QUOTE_DOUBLE' } as const;
+    return escapeUnsafe(stringify(JSON.parse(json), { ...strings, aliasDuplicateObjects: false, lineWidth: 0 }));
   }
 
   print(text: string): void {
@@ -84,10 +94,11 @@ export function removeUnsafe(text: string): string {
   );
 }
 
-/** Escapes what a terminal could interpret, within strings of JSON. */
+/** Escapes what a terminal could interpret, within strings of JSON or quoted strings of YAML. */
 export function escapeUnsafe(text: string): string {
   if (SAFE.test(text)) return text;
   return text.replaceAll(UNSAFE, (character) =>
+    // The two formats escape characters of two code units differently.
     character.length > 1 ? '\uFFFD' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

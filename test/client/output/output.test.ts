@@ -43,8 +43,8 @@ test('wraps progress for a terminal, and keeps its command whole', () => {
   ]);
 });
 
-test('prints a command of a report in JSON, which is also YAML, as one line', () => {
-  const { output, printed } = createOutput('json');
+test.each(['json', 'yaml'])('prints a command of a report in %s as one line', (kind) => {
+  const { output, printed } = createOutput(kind);
   output.printReport({ next: advise('look at', shell`oc get node -o wide`) }, '');
   expect(parse(printed.text)).toEqual({ next: { text: 'look at', command: 'oc --context lab get node -o wide' } });
 });
