@@ -98,7 +98,7 @@ function drainObstacles(node: string, obstacles: Partial<DrainObstacles>): NonNu
 }
 
 /** A condition that has been True for two hours. */
-export function trueCondition(type: string, reason: string, message: string): ReportedCondition {
+function trueCondition(type: string, reason: string, message: string): ReportedCondition {
   return { type, reason, message, since: new Date(NOW.getTime() - 7_200_000) };
 }
 
