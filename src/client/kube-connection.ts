@@ -139,8 +139,9 @@ function findCluster(config: KubeConfig): Cluster {
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
   if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile'))
     fail(`user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`);
-  // Without an error here, the advice for http would be a login, and ftp would be an unexpected error.
-  if (!/^https:/i.test(cluster.server) || !URL.canParse(cluster.server))
+  // The client library uses http, such as of `kubectl proxy`, only beside this field.
+  const scheme = cluster.skipTLSVerify ? /^https?:/i : /^https:/i;
+  if (!scheme.test(cluster.server) || !URL.canParse(cluster.server))
     fail(`the server of cluster "${cluster.name}" is not an https URL, such as https://api.example.com:6443`);
   return cluster;
 }

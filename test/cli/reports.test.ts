@@ -104,6 +104,7 @@ function breakCluster({ cluster }: InspectedCluster): void {
   annotate(cluster, 'worker-0', { desiredConfig: GONE, state: 'Degraded', reason: `missing MachineConfig ${GONE}` });
   cluster.patch('nodes', 'worker-0', { status: { conditions: [{ type: 'Ready', status: 'True' }] } });
   createNode(cluster, 'worker-1', { currentConfig: NEW, desiredConfig: MISSPELLED, state: 'Done' });
+  createNode(cluster, 'worker-2', { currentConfig: NEW, desiredConfig: NEW, state: 'Degraded', reason: 'disk full' });
   const annotations = { 'machineconfig-guard.io/paused-for-restore': GONE };
   const managedFields = [{ manager: 'x', time: NOW, fieldsV1: { 'f:spec': { 'f:paused': {} } } }];
   cluster.patch('machineconfigpools', 'worker', { metadata: { annotations, managedFields }, spec: { paused: true } });
