@@ -62,8 +62,7 @@ Examples:
     .action(async (words: readonly string[]) => {
       const entries = await listEntries();
       const mainTopics = entries.filter(({ topics, section }) => topics.includes(section) && !section.includes('/'));
-      const text =
-        words.length === 0 ? formatTopics(mainTopics) : formatTopic(findTopics(words.join(' '), entries), entries);
+      const text = words.length === 0 ? formatTopics(mainTopics) : formatTopic(words.join(' '), entries);
       command.configureOutput().writeOut?.(`${text}\n`);
     });
   return command;
@@ -211,17 +210,20 @@ function simplify(name: string): string {
 }
 
 /**
- * What explains the first topic, and the others and those that its links lead to, each with its meaning. Without
- * their commands: one that stands away from its explanation can be wrong for the reader.
+ * What explains the topic of the given name, and the others and those that its links lead to, each with its meaning.
+ * Without their commands: one that stands away from its explanation can be wrong for the reader.
+ * @throws like {@link findTopics}
  */
-function formatTopic([topic = '', ...more]: readonly string[], entries: readonly Entry[]): string {
+function formatTopic(given: string, entries: readonly Entry[]): string {
+  const [topic = '', ...more] = findTopics(given, entries);
   const own = entries.filter(({ topics }) => topics.includes(topic));
   const others = new Set([...more, ...own.flatMap((entry) => [entry.section, ...listLinks(entry)])]);
   others.delete(topic);
-  const body = own.map(({ text, section }) => formatMarkdown(text, section)).join('\n') || 'No topic has this name.';
+  const body = own.map(({ text, section }) => formatMarkdown(text, section)).join('\n');
   if (others.size === 0) return body;
   const linked = [...others].flatMap((other) => entries.find(({ topics }) => topics.includes(other)) ?? []);
-  return `${body}\n\nSee also: machineconfig-guard explain TOPIC\n${formatTopics(linked)}`;
+  const found = body || `No topic has the name ${JSON.stringify(given)}.`;
+  return `${found}\n\nSee also: machineconfig-guard explain TOPIC\n${formatTopics(linked)}`;
 }
 
 /** An item of a list explains itself in its text. */

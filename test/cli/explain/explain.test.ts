@@ -191,7 +191,7 @@ test.each([
   ['namespace terminating', '`ConfigTerminating`'],
 ])('lists for %s the nearest topics, such as %s, each with its meaning', async (given, nearest) => {
   const [text, seeAlso = ''] = (await explain(given)).split(SEE_ALSO);
-  expect(text).toBe('No topic has this name.\n');
+  expect(text).toBe(`No topic has the name "${given}".\n`);
   expect(seeAlso).toContain(`- ${nearest}`);
   expect(findAll(seeAlso, /^- \S+: (\S)/gm).length).toBeLessThanOrEqual(5);
 });
