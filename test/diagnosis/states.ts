@@ -1576,10 +1576,10 @@ export const STATES: Readonly<Record<string, State>> = {
   'two custom pools, and the config of neither': {
     source: 'own: the node runs the config of the workers',
     nodes: { 'worker-0': { roles: ['worker', 'infra', 'cnf'], ...both(W.A) } },
-    pools: { worker: { spec: W.A, status: W.A }, infra: { spec: I.A, status: I.A }, cnf: { spec: C.A, status: C.A } },
+    pools: { worker: { spec: W.A, status: W.A }, cnf: { spec: C.A, status: C.A }, infra: { spec: I.A, status: I.A } },
     configs: [W.A, I.A, C.A],
     problems: ['PoolConflict'],
-    repairs: [`oc label node worker-0 --overwrite ${label('infra')}- ${label('cnf')}-`],
+    repairs: [`oc label node worker-0 --overwrite ${label('cnf')}- ${label('infra')}-`],
   },
   ...OPERATOR_STATES,
 };

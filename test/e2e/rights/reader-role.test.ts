@@ -84,7 +84,7 @@ async function readObstaclesOfDrain(api: KubeApi): Promise<void> {
   throwUnreadable(unreadable.filter((resource) => resource !== 'pods'));
 }
 
-const READ_BY_NAME = new Set(['deployments', 'leases']);
+const READ_BY_NAME = new Set(['clusteroperators', 'deployments', 'leases']);
 
 function throwUnreadable(resources: readonly string[]): void {
   for (const resource of resources) {
