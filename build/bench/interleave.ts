@@ -18,9 +18,8 @@ export async function interleave(measurements: readonly (() => Promise<readonly 
   const times = measurements.map((measure) => ({ measure, values: [] as number[] }));
   const random = createRandom(rounds);
   for (let round = -Math.ceil(rounds / 10); round < rounds; round += 1) {
-    const order = times.map((time) => ({ time, key: random() })).toSorted((a, b) => a.key - b.key);
-    for (const { time } of order) {
-      const { measure, values } = time;
+    const order = times.map((time) => ({ ...time, key: random() })).toSorted((a, b) => a.key - b.key);
+    for (const { measure, values } of order) {
       const ms = await measure();
       if (round >= 0) values.push(...ms);
     }

@@ -40,7 +40,10 @@ async function createDirectory(directory: string): Promise<readonly Dirent[]> {
 async function createWithParents(directory: string): Promise<void> {
   if (existsSync(directory)) return;
   await createWithParents(path.dirname(directory));
-  await mkdir(directory);
+  await mkdir(directory).catch((error: unknown) => {
+    // Another program may have created it meanwhile.
+    if (!existsSync(directory)) throw error;
+  });
 }
 
 /** Stages all files first, so a full disk leaves the old files unchanged. Private key files have mode 0600. */

@@ -49,8 +49,8 @@ export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly 
 }
 
 /**
- * Whether nodes with a cause are so many that the operator updates no other one, or are all that remain
- * (getAllCandidateMachines in pkg/controller/node/node_controller.go).
+ * Whether the nodes with a cause explain why no other node is updated: they are all that remain, or as many as the
+ * operator updates at the same time (getAllCandidateMachines in pkg/controller/node/node_controller.go).
  */
 function isHeldBack(pool: InspectedPool, cluster: Cluster): boolean {
   const { specConfig, maxUnavailable = 1 } = pool;
@@ -59,7 +59,8 @@ function isHeldBack(pool: InspectedPool, cluster: Cluster): boolean {
   const isLast = nodes.every(({ referrer, desiredConfig }) => stopped.has(referrer) || desiredConfig === specConfig);
   const share = typeof maxUnavailable === 'string' ? nodes.length / 100 : 1;
   // The operator rounds down, but to at least 1.
-  return stopped.size > 0 && (isLast || stopped.size > Number.parseInt(`${maxUnavailable}`) * share - 1);
+  const limit = Math.max(1, Math.floor(Number.parseInt(`${maxUnavailable}`) * share));
+  return stopped.size > 0 && (isLast || stopped.size >= limit);
 }
 
 /** The operator goes on with the roll-out of the last config. */

@@ -158,7 +158,8 @@ test.each(LINES)(
   async (name, lines) => {
     const clusters = await startClusters();
     const directory = createTemporaryDirectory();
-    const [file, other] = ['config.json', 'other.json'].map((each) => path.join(directory, each)) as [string, string];
+    const file = path.join(directory, 'config.json');
+    const other = path.join(directory, 'other.json');
     writeFileSync(file, toConfigOnDisk('worker', createConfigOnDisk().spec, toConfigName(GONE)).text);
     writeFileSync(other, createConfigOnDisk('worker').text);
     const validator = new Validator(makeStrict({ $defs, ...SCHEMAS[name] }) as Schema, '2020-12', false);

@@ -110,6 +110,11 @@ const OPERATOR_OFF = { deployment: 'machine-config-controller', evidence: 'has 0
 const OPERATOR_PODS = 'oc get pods -n openshift-machine-config-operator -l';
 
 /** A roll-out of the config B that began long ago. */
+/** Of four nodes, the updated one is cordoned. */
+const CORDONED_OF_FOUR: State['nodes'] = {
+  'worker-0': { ...both(W.B), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } },
+  ...Object.fromEntries([1, 2, 3].map((index) => [`worker-${index}`, both(W.A)])),
+};
 const OLD_ROLLOUT = { spec: W.B, status: W.A, specWrittenMinutesAgo: 300, statusWrittenMinutesAgo: 200 } as const;
 
 export const STATES: Readonly<Record<string, State>> = {
@@ -1507,10 +1512,7 @@ export const STATES: Readonly<Record<string, State>> = {
   },
   'a roll-out for which a cordoned node leaves room': {
     source: 'own: the operator updates other nodes up to maxUnavailable (getAllCandidateMachines)',
-    nodes: {
-      'worker-0': { ...both(W.B), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } },
-      ...Object.fromEntries([1, 2, 3].map((index) => [`worker-${index}`, both(W.A)])),
-    },
+    nodes: CORDONED_OF_FOUR,
     pools: { worker: { ...OLD_ROLLOUT, counts: [4, 1, 0, 0], maxUnavailable: '50%' } },
     configs: [W.A, W.B],
     problems: ['NodeCordoned', 'RolloutStalled'],
@@ -1521,10 +1523,7 @@ export const STATES: Readonly<Record<string, State>> = {
   },
   'a roll-out for which a cordoned node leaves no room': {
     source: 'own: the operator rounds down',
-    nodes: {
-      'worker-0': { ...both(W.B), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } },
-      ...Object.fromEntries([1, 2, 3].map((index) => [`worker-${index}`, both(W.A)])),
-    },
+    nodes: CORDONED_OF_FOUR,
     pools: { worker: { ...OLD_ROLLOUT, counts: [4, 1, 0, 0], maxUnavailable: '40%' } },
     configs: [W.A, W.B],
     problems: ['NodeCordoned'],
@@ -1541,7 +1540,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['NodeCordoned'],
     repairs: ['oc adm uncordon worker-0'],
   },
-  'an image that nobody builds, beside a cordoned node': {
+  'an image that is not built, beside a cordoned node': {
     source: 'own: the operator builds the image whatever the nodes are (reconciler.go)',
     nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } } },
     pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },

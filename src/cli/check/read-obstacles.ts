@@ -45,6 +45,13 @@ type Fields = Readonly<Record<string, unknown>>;
 type Budget = ReturnType<typeof parseBudget>;
 type Pod = ReturnType<typeof parsePod>;
 
+type Obstacles = Required<
+  Pick<
+    ClusterSnapshot,
+    'stoppedOperators' | 'operatorFailure' | 'drainObstacles' | 'failedSources' | 'pressures' | 'unreadable'
+  >
+>;
+
 /** Reads a resource. Without the right it notes the resource, and returns undefined. */
 type Read = <T>(resource: string, reading: Promise<T>) => Promise<T | undefined>;
 
@@ -58,7 +65,7 @@ export async function readObstacles(
   { nodes, pools, osConfigs = [] }: Pick<ClusterSnapshot, 'nodes' | 'osConfigs' | 'pools'>,
   now: Date,
   signal: AbortSignal,
-) {
+): Promise<Obstacles> {
   const unreadable = new Set<string>();
   const read: Read = async (resource, reading) => {
     const result = await orForbidden(reading.then((value) => ({ value })));

@@ -110,12 +110,18 @@ function readPage(page: string): readonly Entry[] {
   });
 }
 
+interface FoundTopics {
+  /** The topic to print. Undefined if none has the name or begins with the words. */
+  readonly topic?: string;
+  readonly others: readonly string[];
+}
+
 /**
  * The topic of the given name, or whose heading quotes the given text, or the section that begins with its words. Of
- * several sections with these words, the others follow. Otherwise '' and the topics that have most of the words.
+ * several sections with these words, the others follow. Otherwise only the topics that have most of the words.
  * @throws CliError if no topic has any of the words
  */
-function findTopics(given: string, entries: readonly Entry[]): readonly string[] {
+function findTopics(given: string, entries: readonly Entry[]): FoundTopics {
   const topics = [...new Set(entries.flatMap((entry) => entry.topics))];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
   const words = listWords(given);
@@ -125,7 +131,7 @@ function findTopics(given: string, entries: readonly Entry[]): readonly string[]
     topics.find((name) => simplify(name) === wanted) ??
     findQuote(given, entries) ??
     topics.find(isMeant);
-  if (topic !== undefined) return [topic];
+  if (topic !== undefined) return { topic, others: [] };
 
   const found = rankEntries(words, entries);
   // A code is printed only by its name.
@@ -133,8 +139,8 @@ function findTopics(given: string, entries: readonly Entry[]): readonly string[]
   // A word in the middle of a title can be about something else, such as that of "No webhook".
   const first = titled.find(({ titleText }) => titleText.startsWith(toBeginning(words[0] ?? '')));
   const printed = first ?? (titled.length === 1 ? titled[0] : undefined);
-  if (printed !== undefined) return [...new Set([printed, ...titled].map(({ name }) => name))];
-  if (found.length > 0) return ['', ...new Set(found.map(({ name }) => name))].slice(0, 1 + MAX_NEAREST);
+  if (printed !== undefined) return { topic: printed.name, others: titled.map(({ name }) => name) };
+  if (found.length > 0) return { others: [...new Set(found.map(({ name }) => name))].slice(0, MAX_NEAREST) };
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, {
     advice: advise('list all topics', shell`machineconfig-guard explain`),
   });
@@ -215,7 +221,7 @@ function simplify(name: string): string {
  * @throws like {@link findTopics}
  */
 function formatTopic(given: string, entries: readonly Entry[]): string {
-  const [topic = '', ...more] = findTopics(given, entries);
+  const { topic = '', others: more } = findTopics(given, entries);
   const own = entries.filter(({ topics }) => topics.includes(topic));
   const others = new Set([...more, ...own.flatMap((entry) => [entry.section, ...listLinks(entry)])]);
   others.delete(topic);

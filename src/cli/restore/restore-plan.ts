@@ -134,7 +134,7 @@ export function planRestore(content: Content, state: RestoreState, options: Want
   };
 }
 
-/** What is known about a config before it is compared. */
+/** The part of a report that needs no comparison with another config. */
 function describeConfig(name: ConfigName, source: string, state: RestoreState) {
   const { nodes, pools } = state;
   const { strong } = summarizeReferences(name, listReferrers({ nodes, pools }), MAX_REFERRERS);

@@ -77,10 +77,12 @@ node/NAME reads the disk of a node with its machine-config-daemon pod.
 If copies of a config differ, the one that matches its name counts; repeat
 --from to compare copies.
 
-It first lists its steps. A pool is paused while machines are missing or its
-status is empty. Run the same command again to continue after an interruption,
-without --from once the config exists. The command changes no node and approves
-no certificate request.
+Steps: pause the pool if machines are missing or its status is empty; create
+the config; set the pool's status, from which new machines get their config;
+wait until the missing machines have joined; unpause the pool; wait 2 minutes
+until the nodes of the config leave Degraded. Run the same command again to
+continue after an interruption, without --from once the config exists. The
+command changes no node and approves no certificate request.
 Permissions: apply the overlay restore-role and bind its ClusterRoles.
 
 Exit codes:

@@ -60,6 +60,7 @@ test('waits 2 minutes for the nodes of two pools, and names those that stay Degr
   expect(report.advice.map(({ command }) => command?.words.slice(0, 2))).toEqual([['oc', 'logs']]);
   const { advice } = await runRestore(cluster, { controlPlaneReplicas: 2, timeoutMs: 15_000 });
   expect(advice.map(({ text }) => text)).toEqual([expect.stringMatching(/^run the same command again to wait longer/)]);
+  expect(advice).toEqual(report.advice);
 });
 
 test('rejects a config that a webhook denies, and restores the other one', async () => {

@@ -128,8 +128,8 @@ export class GuardProcesses {
   async #startReplica(args: readonly string[], certDir: string, ca: string): Promise<GuardProcess> {
     // Each replica gets a token of its own, as a pod does.
     const token = await serviceAccountToken(this.#admin, NAME, NAME);
-    // Its files are beside the folder of the certificate: the guard watches that one, and each line would wake it.
     const apiUrl = this.#apiUrls[this.#startCount % this.#apiUrls.length];
+    // Its files are beside the folder of the certificate: the guard watches that one, and each line would wake it.
     const name = `guard-${(this.#startCount += 1)}`;
     const kubeconfig = await this.#controlPlane.writeKubeconfig(name, { token }, apiUrl);
     const ownArgs = [...args.map((arg) => arg.replace(MOUNT_PATH, certDir)), `--kubeconfig=${kubeconfig}`];
