@@ -137,26 +137,9 @@ Examples:
       .addCommand(createUninstallCommand())
       .addCommand(createServeCommand())
       .addCommand(createCertsCommand())
-      .addCommand(createHelpCommand())
+      .helpCommand('help [command]', 'Print the help of a command.')
       .addCommand(createVersionCommand(), { hidden: true })
   );
-}
-
-function createHelpCommand(): Command {
-  return new Command('help')
-    .description('Print the help of a command.')
-    .argument('[command...]')
-    .action(async (names: readonly string[], _flags, { parent }: Command) => {
-      let command = parent as Command;
-      for (const [index, name] of names.entries()) {
-        if (command.commands.length === 0) break;
-        const named = command.commands.find((candidate) => candidate.name() === name);
-        // It throws an error with the most similar command.
-        if (named === undefined) await parent?.parseAsync(names.slice(0, index + 1), { from: 'user' });
-        command = named as Command;
-      }
-      command.help();
-    });
 }
 
 /** As other programs for clusters have it, beside the flag. */

@@ -92,15 +92,13 @@ test('the help of every command lists flags in alphabetical order, known exit co
 });
 
 test('help prints the help of the program or a command, and fails for an unknown one', async () => {
-  const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
-  expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
-  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
+  const usage = expect.stringMatching(/^Usage: machineconfig-guard [^]*^ {2}check /m) as string;
+  for (const args of [[], ['help', 'chek']])
+    expect(await runProgram(args)).toEqual({ exitCode: 2, stdout: '', stderr: usage });
+  expect(await runProgram(['chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
   for (const name of ['install', 'repair'])
     expect(await runProgram([name])).toEqual(usageError(`unknown command '${name}'; list the commands with --help\n`));
-  expect(await runProgram(['help', 'check', 'manifest'])).toEqual(
-    usageError('check has no command "manifest"; it has'),
-  );
-  for (const names of [[], ['check'], ['check', 'manifests'], ['restore'], ['help']]) {
+  for (const names of [[], ['check'], ['restore']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);
     expect(outcome).toEqual({ exitCode: 0, stdout, stderr: '' });
