@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { buildWebhookConfiguration } from '../../test/support/webhook-configuration.ts';
 import { testTls } from '../../test/support/tls.ts';
 import type { Child } from '../../test/e2e/control-plane/child.ts';
 import type { ControlPlane } from '../../test/e2e/control-plane/control-plane.ts';

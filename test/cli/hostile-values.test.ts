@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { buildWebhookConfiguration } from '../support/webhook-configuration.ts';
 import type { Fault } from '../support/faults.ts';
 import {
   annotate,

@@ -3,7 +3,7 @@ import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts'
 import { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
 import { type Guard, startGuard } from '../../src/guard/guard.ts';
-import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { buildWebhookConfiguration } from '../support/webhook-configuration.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { ApiServer } from '../support/in-memory-cluster/api-server.ts';
 import { connectionFromKubeconfig } from '../support/kubeconfig.ts';

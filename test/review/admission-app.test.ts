@@ -15,7 +15,7 @@ import { allowUnused, NAME, reviewBody, UID } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import type { AdmissionReviewResponse } from '../../src/review/admission-response.ts';
 import type { AnsweredCall, JudgedReview, ReviewJudge } from '../../src/review/review.ts';
-import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { buildWebhookConfiguration } from '../support/webhook-configuration.ts';
 import { LOOK_UP_TIMEOUT_MS } from '../../src/references/config-index.ts';
 import { CONFIRM_TIMEOUT_MS } from '../../src/review/judge.ts';
 

@@ -1,5 +1,5 @@
 import { json } from 'node:stream/consumers';
-import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { buildWebhookConfiguration } from './webhook-configuration.ts';
 import type { TestCluster } from './test-cluster.ts';
 import { startHttpsServer } from './tls.ts';
 

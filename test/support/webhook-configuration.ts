@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { readPackageFile } from '../files/package-file.ts';
+import { readPackageFile } from '../../src/files/package-file.ts';
 
 /** The webhook of the manifests, but at a URL instead of a Service. For the demo and tests. */
 export function buildWebhookConfiguration(options: {
