@@ -25,6 +25,7 @@ const QUOTE = /`(.+?)`/g;
 /** A message names the resource in the singular or the plural, with or without its group. */
 const PLURAL_OR_GROUP = /(?<=machineconfig)(?:s?\.machineconfiguration\.openshift\.io|s\b)/gi;
 const MAX_NEAREST = 5;
+const TITLE_WEIGHT = 3;
 /** Words of a question or of a name that say nothing about its topic. */
 const COMMON_WORDS: ReadonlySet<string> = new Set(
   (
@@ -41,6 +42,8 @@ const MAX_ENDING = 2;
 export function createExplainCommand(): Command {
   const command = new Command('explain')
     .description('Explain a code, an alert or an error message, and what to do.')
+    // An error message can begin with a flag.
+    .allowUnknownOption()
     .argument('[topic...]', 'a code, state or alert, an error message, or a page and its section')
     .addHelpText(
       'after',
@@ -110,18 +113,12 @@ function readPage(page: string): readonly Entry[] {
   });
 }
 
-interface FoundTopics {
-  /** The topic to print. Undefined if none has the name or begins with the words. */
-  readonly topic?: string;
-  readonly others: readonly string[];
-}
-
 /**
  * The topic of the given name, or whose heading quotes the given text, or the section that begins with its words. Of
  * several sections with these words, the others follow. Otherwise only the topics that have most of the words.
  * @throws CliError if no topic has any of the words
  */
-function findTopics(given: string, entries: readonly Entry[]): FoundTopics {
+function findTopics(given: string, entries: readonly Entry[]) {
   const topics = [...new Set(entries.flatMap((entry) => entry.topics))];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
   const words = listWords(given);
@@ -133,14 +130,14 @@ function findTopics(given: string, entries: readonly Entry[]): FoundTopics {
     topics.find(isMeant);
   if (topic !== undefined) return { topic, others: [] };
 
-  const found = rankEntries(words, entries);
+  const ranked = rankEntries(words, entries);
   // A code is printed only by its name.
-  const titled = found.filter(({ name, inTitle }) => inTitle > 0 && name.includes('/'));
+  const titled = ranked.filter(({ name, isTitled }) => isTitled && name.includes('/'));
   // A word in the middle of a title can be about something else, such as that of "No webhook".
-  const first = titled.find(({ titleText }) => titleText.startsWith(toBeginning(words[0] ?? '')));
+  const first = titled.find(({ title }) => title.startsWith(toBeginning(words[0] ?? '')));
   const printed = first ?? (titled.length === 1 ? titled[0] : undefined);
   if (printed !== undefined) return { topic: printed.name, others: titled.map(({ name }) => name) };
-  if (found.length > 0) return { others: [...new Set(found.map(({ name }) => name))].slice(0, MAX_NEAREST) };
+  if (ranked.length > 0) return { others: [...new Set(ranked.map(({ name }) => name))].slice(0, MAX_NEAREST) };
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, {
     advice: advise('list all topics', shell`machineconfig-guard explain`),
   });
@@ -154,30 +151,18 @@ function rankEntries(words: readonly string[], entries: readonly Entry[]) {
   const compared = entries
     .filter(({ section }) => !isAlert(section) || !section.includes('/'))
     .map(({ topics: [name = ''], own }) => {
-      const title = listWords(name.replace(/^\w+\//, ''));
-      const titleText = ` ${title.join(' ')} ${title.join('')} `;
-      const text = ` ${listWords(own).join(' ')} `;
-      const inTitle = Math.min(...words.map((word) => compare(titleText, word)));
-      return {
-        name,
-        titleText,
-        inTitle,
-        counts: words.map((word) => 2 * compare(titleText, word) + compare(text, word)),
-      };
+      const titleWords = listWords(name.replace(/^\w+\//, ''));
+      const title = ` ${titleWords.join(' ')} ${titleWords.join('')} `;
+      const isTitled = words.every((word) => title.includes(toBeginning(word)));
+      // A name such as HyperShift is a word, too.
+      const text = `${title}${splitWords(`${own} ${own.toLowerCase()}`).join(' ')} `;
+      return { name, title, isTitled, text, score: 0 };
     });
-  const frequencies = words.map((_, index) => 1 + compared.filter(({ counts }) => Number(counts[index]) > 0).length);
-  return compared
-    .map((entry) => ({
-      ...entry,
-      score: entry.counts.reduce((sum, count, index) => sum + count / Number(frequencies[index]), 0),
-    }))
-    .filter(({ score }) => score > 0)
-    .toSorted((one, other) => other.score - one.score);
-}
-
-/** 2, or 1 if only the beginning of the word is in the text. */
-function compare(text: string, word: string): number {
-  return text.includes(` ${word} `) ? 2 : Number(text.includes(toBeginning(word)));
+  for (const part of words.flatMap((word) => [toBeginning(word), ` ${word} `])) {
+    const found = compared.filter(({ text }) => text.includes(part));
+    for (const entry of found) entry.score += (entry.title.includes(part) ? TITLE_WEIGHT : 1) / found.length;
+  }
+  return compared.filter(({ score }) => score > 0).toSorted((one, other) => other.score - one.score);
 }
 
 /** As it stands in the text of a title. */
@@ -185,9 +170,16 @@ function toBeginning(word: string): string {
   return ` ${word.slice(0, Math.max(MIN_BEGINNING, word.length - MAX_ENDING))}`;
 }
 
+/** The words that say something about a topic, or else all. */
 function listWords(text: string): readonly string[] {
+  const words = splitWords(text);
+  const telling = words.filter((word) => !COMMON_WORDS.has(word));
+  return telling.length > 0 ? telling : words;
+}
+
+function splitWords(text: string): readonly string[] {
   const words = text.replaceAll('```console', '').match(WORD) ?? [];
-  return words.map((word) => word.toLowerCase()).filter((word) => !COMMON_WORDS.has(word));
+  return words.map((word) => word.toLowerCase());
 }
 
 /**

@@ -189,6 +189,14 @@ test.each([
   ['cordon', '`NodeCordoned`'],
   ['paused pool', '`PoolPaused`'],
   ['namespace terminating', '`ConfigTerminating`'],
+  ['rollback', 'install/upgrade'],
+  ['latency', 'monitoring/metrics'],
+  ['priority class', 'install/in-a-running-cluster'],
+  ['break glass', 'operate/let-deletions-through'],
+  ['hypershift', 'install'],
+  ['updating forever', 'troubleshooting/a-node-or-a-machine-is-stuck'],
+  ['MCG', 'codes'],
+  ['--force', 'operate/let-deletions-through'],
 ])('lists for %s the nearest topics, such as %s, each with its meaning', async (given, nearest) => {
   const [text, seeAlso = ''] = (await explain(given)).split(SEE_ALSO);
   expect(text).toBe(`No topic has the name "${given}".\n`);
