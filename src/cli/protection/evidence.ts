@@ -1,6 +1,7 @@
 import type { V1ValidatingWebhook, V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { orForbidden, readObject, type StoredList } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
+import { readVersion } from '../../client/server-version.ts';
 import { type Mode, parseSettings } from '../../api/settings.ts';
 import {
   ADMISSION_POLICIES,
@@ -10,7 +11,7 @@ import {
   POLICY_BINDINGS_PATH,
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
-import { ADMISSION_POLICY, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
+import { ADMISSION_POLICY } from '../../install/kubernetes-version.ts';
 import { formatFlagLabels } from '../../install/profiles.ts';
 import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { quote } from '../../diagnosis/quote.ts';
@@ -79,7 +80,8 @@ export async function readEvidence(api: KubeApi, signal: AbortSignal): Promise<E
     orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
     orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME))),
     orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME))),
-    orForbidden(readVersion(api, signal)),
+    // It only adds a way out, so no error of it hides the state.
+    readVersion(api, signal).catch(() => 0),
   ]);
   return {
     readAt: new Date(),
@@ -89,7 +91,7 @@ export async function readEvidence(api: KubeApi, signal: AbortSignal): Promise<E
     floor: floor?.flat(),
     deployment,
     lease,
-    servesPolicies: version !== undefined && version >= ADMISSION_POLICY,
+    servesPolicies: version >= ADMISSION_POLICY,
   };
 }
 
@@ -100,16 +102,6 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
 /** Undefined if the user may not read it, or if no pod holds it. */
 export function findHeldLease(lease: Evidence['lease']): StoredObject['spec'] {
   return lease?.spec?.holderIdentity ? lease.spec : undefined;
-}
-
-/** Undefined if the API server has no version of Kubernetes that the guard supports. */
-async function readVersion(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
-  const { gitVersion } = (await readObject<{ readonly gitVersion?: string }>(api, '/version', 'get', signal)) ?? {};
-  try {
-    return parseKubernetesVersion(String(gitVersion));
-  } catch {
-    return undefined;
-  }
 }
 
 async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {

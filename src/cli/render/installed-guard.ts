@@ -8,7 +8,6 @@ import { parseDuration } from '../../common/duration.ts';
 import { shell, verbatim } from '../../diagnosis/shell-command.ts';
 import { parseSettings } from '../../api/settings.ts';
 import { IMAGE_ANNOTATION } from '../../install/installation.ts';
-import { parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { readAuthoritySecret } from '../../install/manifest.ts';
 import { deploymentPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -31,17 +30,6 @@ const SINGLE_NODE_NOTE = '--single-node: is set, because the cluster has one con
 /** Only the Deployment has the label of the flag. */
 const UNKNOWN_REPLICAS_NOTE =
   '--single-node: is not set, because nothing shows that it was: the Deployment does not exist; pass it if it was';
-
-export async function readVersion(api: KubeApi): Promise<number> {
-  const { gitVersion = '' } = (await readObject<{ readonly gitVersion?: string }>(api, '/version')) ?? {};
-  try {
-    return parseKubernetesVersion(gitVersion);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    const message = `the API server at ${api.address} has version ${JSON.stringify(gitVersion)}: ${error.message}`;
-    throw new CliError(message, EXIT_CODE.failure, { cause: error });
-  }
-}
 
 /**
  * The flags with each flag of the installed guard that the user does not pass, its image and authority, and what

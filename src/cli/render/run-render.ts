@@ -13,7 +13,8 @@ import { buildInstallation, formatStream, type Installation, isOwnFile } from '.
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
 import { formatCommand, wrapText } from '../../client/output/text-format.ts';
-import { keepInstalled, readInstalled, readVersion } from './installed-guard.ts';
+import { readVersion } from '../../client/server-version.ts';
+import { keepInstalled, readInstalled } from './installed-guard.ts';
 import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
 
