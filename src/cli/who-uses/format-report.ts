@@ -121,10 +121,7 @@ function countReferrers(entries: readonly ReferenceEntry[]): string[] {
 }
 
 function formatUnreported({ unreportedNodes: count }: ReferencesReport): string {
-  const verb = count === 1 ? 'has' : 'have';
-  return count === 0
-    ? ''
-    : `${countNoun(count, 'node')} ${verb} not reported a configuration yet and can use any config.`;
+  return count === 0 ? '' : `${countNoun(count, 'node')} without a reported configuration can use any config.`;
 }
 
 function toLines(lines: readonly string[]): string {

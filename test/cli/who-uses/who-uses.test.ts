@@ -52,7 +52,7 @@ test('for a config in use, prints the referrers and exits with 0', async () => {
 const HOUR_MS = 3_600_000;
 
 test.each([
-  ['a missing config', TYPO, NEW, 1, `No object uses this exact name. Closest existing name: ${NEW}. 1 node has not`],
+  ['a missing config', TYPO, NEW, 1, `No object uses this exact name. Closest existing name: ${NEW}. 1 node without a`],
   ['a source config', '99-worker-ssh', NEW, 1, 'is a source config, merged by pool worker. It is not a rendered con'],
   ['another source config', '99-other', NEW, 1, '99-other is not in use. It is not a rendered config, so the guard'],
   ['a missing config', TYPO, TYPO, 0, "It is still named by 1 node. No pool's spec names it, so nothing renders it"],
