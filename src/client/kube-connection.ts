@@ -20,6 +20,8 @@ export class KubeconfigError extends CliError {
 const MAX_CONTEXTS = 5;
 /** KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
+/** Of `proxy-url`: those of kubectl, and other versions of SOCKS that the client library knows. */
+const PROXY_SCHEME = /^(?:https?|socks(?:4a?|5h?)?):\/\//;
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
 export class KubeConnection implements Connection {
@@ -143,6 +145,11 @@ function findCluster(config: KubeConfig): Cluster {
   const scheme = cluster.skipTLSVerify ? /^https?:/i : /^https:/i;
   if (!scheme.test(cluster.server) || !URL.canParse(cluster.server))
     fail(`the server of cluster "${cluster.name}" is not an https URL, such as https://api.example.com:6443`);
+  const { proxyUrl = '' } = cluster;
+  if (hasText(proxyUrl) && !(PROXY_SCHEME.test(proxyUrl) && URL.canParse(proxyUrl))) {
+    const example = 'a URL of http, https or socks5, such as http://proxy.example.com:3128';
+    fail(`the proxy-url of cluster "${cluster.name}" is not ${example}`);
+  }
   return cluster;
 }
 
