@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
@@ -190,10 +191,28 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isUntested = clusters.some(({ protected: isProtected }) => isProtected);
   const note = isUntested && advice ? [...wrapText(UNTESTED_NOTE, format.width), ...formatNext(format, advice)] : [];
-  return `${[formatTable(format, HEADERS, rows), ...details, ...note].join('\n').trimEnd()}\n`;
+  return `${[formatClusters(format, rows), ...details, ...note].join('\n').trimEnd()}\n`;
 }
 
 const HEADERS = ['CONTEXT', 'STATE', 'MODE', 'REPLICAS', 'CERTIFICATES', 'DANGLING', 'LAST DENIAL'];
+
+/** A table, or one line for each value if the terminal would wrap the lines of the table. */
+function formatClusters(format: ReportFormat, rows: readonly (readonly Cell[])[]): string {
+  const { columns = Number.POSITIVE_INFINITY } = format;
+  const table = formatTable(format, HEADERS, rows);
+  if (
+    stripVTControlCharacters(table)
+      .split('\n')
+      .every(({ length }) => length <= columns)
+  )
+    return table;
+  const [title = '', ...labels] = HEADERS;
+  const records = rows.map(([context, ...cells]) => {
+    const lines = cells.map((cell, index) => [labels[index] ?? '', cell]);
+    return formatTable(format, [title, context?.text ?? ''], lines);
+  });
+  return records.join('\n');
+}
 
 function createRow(entry: ClusterStatus, now: number): readonly Cell[] {
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;

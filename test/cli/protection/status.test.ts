@@ -190,10 +190,10 @@ const UNREACHABLE: ClusterStatus = {
   advice: null,
 };
 
-function format(clusters: readonly ClusterStatus[], hasColors = false): string[] {
+function format(clusters: readonly ClusterStatus[], hasColors = false, columns?: number): string[] {
   const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: 'lab.yaml' });
   const report = { readAt: '2026-11-23T10:00:00Z', clusters };
-  return formatStatusReport({ width: 100, hasColors, commands }, report).split('\n');
+  return formatStatusReport({ width: columns ?? 100, columns, hasColors, commands }, report).split('\n');
 }
 
 test('prints a line for each cluster, then what to do about it', async () => {
@@ -207,6 +207,25 @@ test('prints a line for each cluster, then what to do about it', async () => {
     .slice(1, 4)
     .map((line) => [...line.matchAll(/\p{Cc}\[31m(.*?)\p{Cc}\[39m/gu)].map(([, text]) => text));
   expect(red).toEqual([[], ['EXPOSED', '1/2', 'Expiring', '3'], ['UNREACHABLE']]);
+});
+
+test('in a terminal that is narrower than the table, prints one line for each value', () => {
+  const context = 'default/api-edge-example-com:6443/kube:admin';
+  const lines = format([EXPOSED, { ...UNREACHABLE, context }], false, 60);
+  expect(lines.slice(0, 11)).toEqual([
+    `CONTEXT       ${EXPOSED.context}`,
+    'STATE         EXPOSED',
+    'MODE          Audit',
+    'REPLICAS      1/2',
+    'CERTIFICATES  Expiring',
+    'DANGLING      3',
+    'LAST DENIAL   <none>',
+    '',
+    `CONTEXT  ${context}`,
+    'STATE    UNREACHABLE',
+    '',
+  ]);
+  expect(format([EXPOSED], false, 100)[0]).toMatch(/^CONTEXT +STATE +MODE /);
 });
 
 test('advises a dry run once, and only for a cluster that was read, if one is protected', () => {
