@@ -29,7 +29,8 @@ const PLUGIN_FILE = /^(?<client>kubectl|oc)-mcguard$/;
 const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 /** For `install` commander suggests `uninstall`, and for `repair` `render`. */
 const MISLEADING_SUGGESTION = /(?<=^unknown command '(\w{3}).*)\n\(Did you mean (?!\1).*/;
-
+/** Without a suggestion of commander, and without what is valid. */
+const BARE_ERROR = /^((?:unknown option|missing|too many|option .* missing).*?)\.?(?=\n$)/;
 /** Of kubectl. */
 const DRY_RUN_OPTION = /^unknown option '--dry-run.*/;
 
@@ -172,7 +173,8 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
         const error = message.replace(/^error: (?:command-argument (?=value))?/, '');
         const text = error
           .replace(MISLEADING_SUGGESTION, '; list the commands with --help')
-          .replace(DRY_RUN_OPTION, '$&; without --confirm, restore and uninstall write nothing');
+          .replace(DRY_RUN_OPTION, '$&; without --confirm, restore and uninstall write nothing')
+          .replace(BARE_ERROR, '$1; see --help');
         const width = getErrorWidth() ?? Number.POSITIVE_INFINITY;
         write(`${wrapText(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}`, width).join('\n')}\n`);
       },

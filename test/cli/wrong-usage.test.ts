@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NEW, OLD, startHealthyCluster } from './inspected-cluster.ts';
-import { usageError } from './run-program.ts';
+import { runProgram, usageError } from './run-program.ts';
 
 test.each<[command: string, args: readonly string[], sentence: string | RegExp]>([
   ['serve', [], /: serve needs --tls-secret, or .* create the files with: machineconfig-guard certs/],
@@ -16,7 +16,9 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
     [flag, ''],
     "argument '' is invalid. Must not be empty.\n",
   ]),
-  ['verify', ['x'], "too many arguments for 'verify'. Expected 0 arguments but got"],
+  ['verify', ['x'], /: too many arguments for 'verify'\. Expected 0 arguments but got 1; see --help\n$/],
+  ['render', ['--frobnicate'], /: unknown option '--frobnicate'; see --help\n$/],
+  ['render', [], /: --out is needed: a directory, or - for one YAML stream\n$/],
   ['check', ['manifest', 'x'], 'check has no command "manifest"; it has manifests and bootstrap\n'],
   ['who-uses', ['--request-timeout', '5x'], 'Must be a duration'],
   ['who-uses', ['-n', 'a'], "unknown option '-n'"],
@@ -31,4 +33,11 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
 ])('%s with %j exits with 2', async (command, args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run(command, ...args)).toEqual(usageError(sentence));
+});
+
+test.each([
+  [['verify', '--as'], "option '--as <user>' argument missing"],
+  [['check', 'manifests'], "missing required argument 'source'"],
+])('%j leads to the help', async (args, error) => {
+  expect(await runProgram(args)).toEqual(usageError(`${error}; see --help\n`));
 });

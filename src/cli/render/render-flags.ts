@@ -106,6 +106,8 @@ function rejectIf(isConflict: boolean, message: string): void {
 export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => boolean): void {
   const { out, tls, fromCluster, newAuthority, policy, profile } = flags;
   const isForeign = (name: string) => isGiven(name) && !(name === 'tls' && profile === 'monitoring');
+  // Commander would say it before it names an unknown flag.
+  rejectIf(!isGiven('out'), '--out is needed: a directory, or - for one YAML stream');
   rejectIf(policy === true && out !== STDOUT, '--policy needs --out -');
   const isForInstaller = needsRunningCluster(profile) && out !== STDOUT;
   rejectIf(isForInstaller, `--profile ${profile} needs --out -, for a running cluster`);

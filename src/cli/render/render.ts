@@ -13,7 +13,7 @@ const parseImage = createParser(
 export function createRenderCommand(): Command {
   const command = new Command('render')
     .description("Write the manifests of the guard, for `oc apply` or for an installer's openshift/ directory.")
-    .requiredOption('--out <dir>', 'output directory, created if missing; - prints one YAML stream', parseText)
+    .option('--out <dir>', 'output directory, created if missing; - prints one YAML stream', parseText)
     .option(
       '--image <reference>',
       'image of the guard, preferably with a digest (default with --from-cluster: that of the installed guard)',
