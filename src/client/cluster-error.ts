@@ -1,7 +1,7 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, ApiUnreachable, describeError, isTimeout } from '../kube/errors.ts';
+import { ApiError, ApiUnreachable, describeError, isRetryable, isTimeout } from '../kube/errors.ts';
 import { CredentialsError } from './credentials-error.ts';
 import { quote } from '../diagnosis/quote.ts';
 import { shell, verbatim } from '../diagnosis/shell-command.ts';
@@ -12,7 +12,11 @@ import { CliError, EXIT_CODE } from './exit.ts';
 const MAX_DENIAL_LENGTH = 1_000;
 const NOT_INSTALLED =
   'the cluster is not OpenShift, is a hosted one (HyperShift), or has no Machine Config Operator yet';
-const CHECK_SERVER = 'check server in the kubeconfig, and the network';
+const CHECK_SERVER = 'check server and proxy-url in the kubeconfig, and the network';
+const RETRY_ADVICE = advise('retry; if it persists, check the kube-apiserver pods');
+const STRANGER_ADVICE = advise(
+  'retry; if it persists, a proxy or another server answers: check server and proxy-url in the kubeconfig',
+);
 
 /** Error codes of Node and OpenSSL, each with the reason and what to do. */
 const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
@@ -52,7 +56,10 @@ export function toCliError(error: unknown, { address }: Pick<KubeApi, 'address'>
     const reason = explainConnectionError(cause.cause);
     return explain(`cannot connect to ${server}: ${reason}`, needsLogin ? LOGIN_ADVICE : undefined);
   }
-  if (!(cause instanceof ApiError)) return explain(`cannot ${verb} ${target}: ${quote(describeError(cause))}`);
+  if (!(cause instanceof ApiError)) {
+    const advice = isRetryable(cause) ? STRANGER_ADVICE : undefined;
+    return explain(`cannot ${verb} ${target}: ${quote(describeError(cause))}`, advice);
+  }
   if (isDeniedByAdmission(cause))
     return explain(`${server} denies ${verb} of ${target}: ${toPrintableLine(cause.message, MAX_DENIAL_LENGTH)}`);
   const reason = quote(cause.message);
@@ -69,7 +76,8 @@ export function toCliError(error: unknown, { address }: Pick<KubeApi, 'address'>
     case 404:
       return explain(`${server} does not serve ${kind}: ${NOT_INSTALLED}`);
   }
-  return explain(`${server} answered ${cause.status} to ${verb} ${target}: ${reason}`);
+  const advice = isRetryable(cause) ? RETRY_ADVICE : cause.status < 400 ? STRANGER_ADVICE : undefined;
+  return explain(`${server} answered ${cause.status} to ${verb} ${target}: ${reason}`, advice);
 }
 
 /** For the progress of a command that waits. */

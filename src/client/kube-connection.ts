@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import type { RequestOptions } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import type { Cluster, KubeConfig } from '@kubernetes/client-node';
 import { joinFirst } from '../common/printable-text.ts';
+import { toSeconds } from '../common/duration.ts';
 import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
 import type { Connection, Credentials } from '../kube/api.ts';
+import { explainError } from '../files/file-error.ts';
 import { isTimeout } from '../kube/errors.ts';
 import { CredentialsError } from './credentials-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
@@ -22,6 +25,7 @@ const MAX_CONTEXTS = 5;
 const CREDENTIALS_TTL_MS = 10_000;
 /** Of `proxy-url`: those of kubectl, and other versions of SOCKS that the client library knows. */
 const PROXY_SCHEME = /^(?:https?|socks(?:4a?|5h?)?):\/\//;
+const CERTIFICATE = 'the client certificate in the kubeconfig';
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
 export class KubeConnection implements Connection {
@@ -99,16 +103,22 @@ function assertUsable({ cert, key }: RequestOptions, headers: Credentials['heade
   try {
     createSecureContext({ cert, key });
   } catch {
-    const subject = 'the client certificate in the kubeconfig';
-    throw new CredentialsError(`${subject} cannot be used: it or its key is no PEM, or they do not match`);
+    throw new CredentialsError(`${CERTIFICATE} cannot be used: it or its key is no PEM, or they do not match`);
   }
+  const { validTo } = cert === undefined ? {} : new X509Certificate(cert as string | Buffer);
+  if (validTo === undefined || Date.parse(validTo) > Date.now()) return;
+  const time = toSeconds(new Date(validTo));
+  throw new CredentialsError(`${CERTIFICATE} expired at ${time} by the clock of this machine`, { needsLogin: true });
 }
 
 /** Omits the text of the error: it can contain what an exec plugin printed. */
 function explainCredentials(command: string | undefined, error: NodeJS.ErrnoException): CredentialsError {
   const { code, path: file } = error;
   if (command === undefined) {
-    if (code !== undefined && file !== undefined) return new CredentialsError(`cannot read ${file}: ${code}`);
+    if (code !== undefined && file !== undefined) {
+      const { message } = explainError(`${file}, which the kubeconfig names`, error) as Error;
+      return new CredentialsError(message);
+    }
     return new CredentialsError('the login of the kubeconfig fails', { needsLogin: true });
   }
   const subject = `the command ${command} of the kubeconfig`;

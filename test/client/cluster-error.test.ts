@@ -6,7 +6,7 @@ import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
-import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
+import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
 
 type Verb = ConstructorParameters<typeof ClusterAccessError>[0];
 
@@ -35,6 +35,15 @@ test.each(rights)('with the role %s, says how to get the right to %s %s', (role,
   const commands = new CommandFormatter('machineconfig-guard', {});
   expect(explained.advice.map(({ command: line }) => line && commands.toLine(line))).toEqual(advice);
 });
+
+test.each([new ApiUnreachable('the response is incomplete'), new MalformedList('the list is not JSON')])(
+  'says who else can have answered after %s',
+  (cause) => {
+    const { message, advice } = toCliError(new ClusterAccessError('list', NODES_PATH, cause), API) as CliError;
+    expect(message).toBe(`cannot list nodes: ${cause.message}`);
+    expect(advice).toMatchObject([{ text: expect.stringContaining('a proxy or another server answers') as string }]);
+  },
+);
 
 test('advises no role if the user may not impersonate', () => {
   const cause = new ApiError(403, '', 'users "b" is forbidden: User "a" cannot impersonate resource "users"');

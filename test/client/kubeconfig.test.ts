@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
 import { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import type { ClusterFlags } from '../../src/client/cluster-options.ts';
@@ -129,6 +130,23 @@ test.each(kubeconfigs)('throws one sentence without secrets if the kubeconfig %s
   expect(error).toMatch(new RegExp(message));
   expect(error).toMatch(/^[^\n]+$/);
   expect(error).not.toContain('secret-token');
+});
+
+test('names a client certificate that has expired, because the API server answers only 401', async () => {
+  const now = new Date('2024-01-01T00:00:00Z');
+  const authority = await createAuthority({ days: 30, now });
+  const leaf = await issueLeaf({ authority, dnsNames: ['alice'], ipAddresses: [], days: 1, now });
+  const encode = (pem: string) => Buffer.from(pem).toString('base64');
+  const user = {
+    'client-certificate-data': encode(leaf.certificatePem),
+    'client-key-data': encode(leaf.privateKeyPem),
+  };
+  const error: unknown = await loadConnection({ kubeconfig: writeKubeconfig('k', 'k', user) })
+    .credentials()
+    .catch((thrown: unknown) => thrown);
+  const message =
+    'the client certificate in the kubeconfig expired at 2024-01-02T00:00:00Z by the clock of this machine';
+  expect(error).toMatchObject({ message, needsLogin: true });
 });
 
 test.each<[string, object]>([
