@@ -15,6 +15,7 @@ const NO_CLUSTER_ADVICE = advise(
   "during an install, pass --kubeconfig auth/kubeconfig of the installer's directory; otherwise log in with",
   shell`oc login`,
 );
+const OTHER_FILE_ADVICE = advise('correct it, or pass another file with --kubeconfig');
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**
@@ -78,7 +79,7 @@ function addFile(config: KubeConfig, file: string, origin: string): void {
     let problem = 'a field is missing or has a wrong type';
     if (error instanceof YamlError) problem = `it is not valid YAML at line ${error.line}`;
     else if (error instanceof FileError) problem = error.message;
-    throw new KubeconfigError(`the kubeconfig ${file} (from ${origin}) is not usable: ${problem}`);
+    throw new KubeconfigError(`the kubeconfig ${file} (from ${origin}) is not usable: ${problem}`, OTHER_FILE_ADVICE);
   }
   part.makePathsAbsolute(path.dirname(file));
   part.clusters = part.clusters.filter(({ name }) => config.getCluster(name) === null);

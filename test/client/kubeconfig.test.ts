@@ -82,7 +82,8 @@ test('throws one sentence if there is no kubeconfig', async () => {
     `no cluster: no file of KUBECONFIG exists: /x, /y; ${LOGIN}`,
   );
   expect(await findError({ kubeconfig: '/x' })).toBe(
-    'the kubeconfig /x (from --kubeconfig) is not usable: cannot read /x: it does not exist',
+    'the kubeconfig /x (from --kubeconfig) is not usable: cannot read /x: it does not exist; ' +
+      'correct it, or pass another file with --kubeconfig',
   );
   const kubeconfig = writeKubeconfig('f', 'f');
   expect(await findError({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');

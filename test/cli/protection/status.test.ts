@@ -154,7 +154,8 @@ test('reads what the user may read, names the rest, and writes nothing', async (
 test.each([
   [
     ['--context', 'a', '--kubeconfig', '/nowhere'],
-    'the kubeconfig /nowhere (from --kubeconfig) is not usable: cannot read /nowhere: it does not exist\n',
+    'the kubeconfig /nowhere (from --kubeconfig) is not usable: cannot read /nowhere: it does not exist; ' +
+      'correct it, or pass another file with --kubeconfig\n',
   ],
   [[], 'the kubeconfig has no current-context; choose one with --context; it has a\n'],
   [['--contexts', 'all'], 'the kubeconfig has no current-context; log in with: oc --kubeconfig FILE login\n'],
