@@ -9,7 +9,7 @@ import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
-import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../client/exit.ts';
+import { CliError, EXIT_CODE, type ExitCode, MAX_MESSAGE_LENGTH, ReportedFailure } from '../client/exit.ts';
 import { FileError } from '../files/file-error.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
@@ -20,8 +20,6 @@ import { createUninstallCommand } from './uninstall/uninstall.ts';
 import { createVerifyCommand } from './protection/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
-/** Limits error messages, which can quote untrusted values. */
-const MAX_MESSAGE_LENGTH = 2_000;
 const PROGRAM_NAME = 'machineconfig-guard';
 const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
 const PLUGIN_FILE = /^(?<client>kubectl|oc)-mcguard$/;

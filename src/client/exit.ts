@@ -15,7 +15,8 @@ export const EXIT_CODE = {
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
-const MAX_MESSAGE_LENGTH = 2_000;
+/** Of an error, which can quote untrusted values. */
+export const MAX_MESSAGE_LENGTH = 2_000;
 
 interface CliErrorOptions extends ErrorOptions {
   readonly advice?: Advice | readonly Advice[] | undefined;

@@ -133,9 +133,9 @@ function findTopics(given: string, entries: readonly Entry[]) {
   const ranked = rankEntries(words, entries);
   // A code is printed only by its name.
   const titled = ranked.filter(({ name, isTitled }) => isTitled && name.includes('/'));
+  const beginning = toBeginning(words[0] ?? '');
   // A word in the middle of a title can be about something else, such as that of "No webhook".
-  const first = titled.find(({ title }) => title.startsWith(toBeginning(words[0] ?? '')));
-  const printed = first ?? (titled.length === 1 ? titled[0] : undefined);
+  const printed = titled.find(({ title }) => titled.length === 1 || title.startsWith(beginning));
   if (printed !== undefined) return { topic: printed.name, others: titled.map(({ name }) => name) };
   if (ranked.length > 0) return { others: [...new Set(ranked.map(({ name }) => name))].slice(0, MAX_NEAREST) };
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, {
