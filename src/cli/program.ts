@@ -161,7 +161,7 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
   // Help and reports contain example commands.
   const replaceName = (text: string): string => text.replaceAll(EXAMPLE_COMMAND, `$1${name}`);
   root
-    .configureHelp({ visibleOptions: sortOptions })
+    .configureHelp({ visibleOptions: sortOptions, minWidthToWrap: 20 })
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.stdout(removeUnsafe(replaceName(text))),

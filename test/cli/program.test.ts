@@ -91,6 +91,17 @@ test('the help of every command lists flags in alphabetical order, known exit co
   }
 });
 
+test('the flags in the help fit into a terminal of 60 columns', async () => {
+  useTerminal(60);
+  for (const args of [[], ['restore'], ['status']]) {
+    const { stdout } = await runProgram([...args, '--help']);
+    const items = stdout.split('\n').filter((line) => /^ {2}-|^ {20}/.test(line));
+    expect(items.length).toBeGreaterThan(5);
+    // A long word is not broken.
+    expect(items.filter((line) => line.length > 60 && !/^ +\S+$/.test(line))).toEqual([]);
+  }
+});
+
 test('help prints the help of the program or a command, and fails for an unknown one', async () => {
   const usage = expect.stringMatching(/^Usage: machineconfig-guard [^]*^ {2}check /m) as string;
   for (const args of [[], ['help', 'chek']])
