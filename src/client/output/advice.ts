@@ -32,6 +32,8 @@ export interface RepeatedFlags {
 }
 
 const OWN_PROGRAM = 'machineconfig-guard';
+/** Of this program. They have no flags for a cluster. */
+const READ_NO_CLUSTER: ReadonlySet<string> = new Set(['certs', 'explain']);
 /** Some shells expand a word that begins with `=`. */
 const PLAIN_WORD = /^[-\w./:@%+,][-\w./:@%+=,]*$/;
 /** A terminal could interpret them, or a person would copy something else. */
@@ -67,8 +69,8 @@ export class CommandFormatter {
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
     if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
     if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
-    const readsNoCluster = subcommand === 'explain' || (subcommand === 'check' && words[0] === 'manifests');
-    if (readsNoCluster) return [this.program, subcommand, ...words];
+    const isManifests = subcommand === 'check' && words[0] === 'manifests';
+    if (READ_NO_CLUSTER.has(subcommand) || isManifests) return [this.program, subcommand, ...words];
     return [this.program, subcommand, ...flags, ...words];
   }
 }

@@ -11,6 +11,7 @@ test.each<[ShellCommand | undefined, string]>([
   [shell`machineconfig-guard restore ${verbatim('a b')}`, `oc mcguard restore ${CLUSTER} 'a b'`],
   [shell`machineconfig-guard verify`, `oc mcguard verify ${CLUSTER}`],
   [shell`machineconfig-guard explain install/upgrade`, 'oc mcguard explain install/upgrade'],
+  [shell`machineconfig-guard certs`, 'oc mcguard certs'],
   [shell`oc login a`, 'oc --kubeconfig /home/ann/lab login a'],
   [shell`openshift-install create ${verbatim('a b')}`, "openshift-install create 'a b'"],
   [
