@@ -40,6 +40,9 @@ const parseSecretName = createParser(
   'Must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.',
 );
 
+const FILES_ADVICE = advise('create the files with', shell`machineconfig-guard certs`);
+const PORT_ADVICE = advise('choose another port, or stop the program that uses it');
+
 /** Creates the command `serve`. It ends when a signal has stopped the guard. */
 export function createServeCommand(): Command {
   const command = new Command('serve')
@@ -111,7 +114,7 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
   const { tlsCertFile, tlsPrivateKeyFile, tlsSecret } = flags;
   if (tlsSecret === undefined && (tlsCertFile === undefined || tlsPrivateKeyFile === undefined)) {
     throw new CliError('serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file', EXIT_CODE.usage, {
-      advice: advise('create the files with', shell`machineconfig-guard certs`),
+      advice: FILES_ADVICE,
     });
   }
   const log = createJsonLog(flags.logLevel);
@@ -151,6 +154,8 @@ async function loadCertificate(
 
 /** Returns the error that the command ends with: wrong usage if a flag is the cause, or else the error itself. */
 export function toServeError(error: unknown): unknown {
-  const isUsage = error instanceof CertificateFilesError || error instanceof ListenError;
-  return isUsage ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
+  const isOfFiles = error instanceof CertificateFilesError;
+  if (!isOfFiles && !(error instanceof ListenError)) return error;
+  const advice = isOfFiles ? FILES_ADVICE : PORT_ADVICE;
+  return new CliError(error.message.replace(/\.$/, ''), EXIT_CODE.usage, { advice, cause: error });
 }

@@ -95,10 +95,12 @@ describe('as a process', () => {
     const { exitCode, stderr } = await startServe({ '--health-port': port }).outcome;
     expect([exitCode, stderr]).toEqual([
       2,
-      expect.stringMatching(`cannot listen on port ${port} of 127\\.0\\.0\\.1: EADDRINUSE\n$`),
+      expect.stringMatching(`cannot listen on port ${port} of 127\\.0\\.0\\.1: EADDRINUSE; choose another port`),
     ]);
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
-    expect(missing).toEqual(usageError('/nowhere/tls.crt does not exist.\n'));
+    expect(missing).toEqual(
+      usageError('/nowhere/tls.crt does not exist; create the files with: machineconfig-guard certs\n'),
+    );
   });
 });
 
