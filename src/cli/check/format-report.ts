@@ -1,8 +1,7 @@
-import { stripVTControlCharacters } from 'node:util';
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { formatAge, formatObjectNames, formatResourceName, formatShortName } from '../../client/output/short-forms.ts';
-import { formatTable, NONE, type Rows } from '../../client/output/table.ts';
+import { formatNarrowTable, formatTable, NONE, type Rows } from '../../client/output/table.ts';
 import {
   applyStyle,
   formatCommand,
@@ -103,22 +102,9 @@ function formatTables(format: ReportFormat, { report, causes }: ClusterCheck): s
     return createRow('MachineConfigPool', [name, ...texts], getNote(pool, checkedAt));
   });
   return [
-    nodes.length === 0 ? '' : formatNarrowTable(format, NODE_HEADERS, nodeRows),
-    pools.length === 0 ? '' : formatNarrowTable(format, POOL_HEADERS, poolRows),
+    nodes.length === 0 ? '' : formatNarrowTable(format, NODE_HEADERS, nodeRows, DISPENSABLE),
+    pools.length === 0 ? '' : formatNarrowTable(format, POOL_HEADERS, poolRows, DISPENSABLE),
   ];
-}
-
-function formatNarrowTable(format: ReportFormat, headers: readonly string[], rows: Rows): string {
-  const { columns = Number.POSITIVE_INFINITY, isWide } = format;
-  for (let count = 0; ; count += 1) {
-    const dropped = headers.filter((header) => DISPENSABLE.slice(0, count).includes(header));
-    const isKept = (_cell: unknown, index: number): boolean => !dropped.includes(headers[index] ?? '');
-    const keptRows = rows.map((row) => row.filter(isKept));
-    const text = formatTable(format, headers.filter(isKept), keptRows);
-    const fits = text.split('\n').every((line) => stripVTControlCharacters(line).length <= columns);
-    if (!fits && isWide !== true && count < DISPENSABLE.length) continue;
-    return dropped.length === 0 ? text : `${text}(-o wide also prints ${joinWithAnd(dropped)})\n`;
-  }
 }
 
 function getNote(pool: CheckedPool, now: string): string {

@@ -1,4 +1,3 @@
-import { stripVTControlCharacters } from 'node:util';
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
@@ -7,7 +6,7 @@ import { createOutputOption, createParser } from '../../client/option-parsers.ts
 import { inContext } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatAge } from '../../client/output/short-forms.ts';
-import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
+import { type Cell, formatNarrowTable, NONE } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
@@ -191,24 +190,14 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isUntested = clusters.some(({ protected: isProtected }) => isProtected);
   const note = isUntested && advice ? [...wrapText(UNTESTED_NOTE, format.width), ...formatNext(format, advice)] : [];
-  return `${[formatClusters(format, rows), ...details, ...note].join('\n').trimEnd()}\n`;
+  const table = formatNarrowTable(format, HEADERS, rows, DISPENSABLE, '-o json also has');
+  return `${[table, ...details, ...note].join('\n').trimEnd()}\n`;
 }
 
 const HEADERS = ['CONTEXT', 'STATE', 'MODE', 'REPLICAS', 'CERTIFICATES', 'DANGLING', 'LAST DENIAL'];
 
-/** A table, or one line for each value if the terminal would wrap the lines of the table. */
-function formatClusters(format: ReportFormat, rows: readonly (readonly Cell[])[]): string {
-  const { columns = Number.POSITIVE_INFINITY } = format;
-  const table = formatTable(format, HEADERS, rows);
-  // The last header is longer than the values below it.
-  if (stripVTControlCharacters(table).indexOf('\n') <= columns) return table;
-  const [title = '', ...labels] = HEADERS;
-  const records = rows.map(([context, ...cells]) => {
-    const lines = cells.map((cell, index) => [labels[index] ?? '', cell]);
-    return formatTable(format, [title, context?.text ?? ''], lines);
-  });
-  return records.join('\n');
-}
+/** The columns that a narrow terminal loses first. Text below the table says what is wrong with most of them. */
+const DISPENSABLE = ['LAST DENIAL', 'CERTIFICATES', 'REPLICAS', 'MODE', 'DANGLING'];
 
 function createRow(entry: ClusterStatus, now: number): readonly Cell[] {
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;

@@ -1,4 +1,5 @@
-import { toPrintableLine } from '../../common/printable-text.ts';
+import { stripVTControlCharacters } from 'node:util';
+import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { applyStyle, type Style, type TextFormat } from './text-format.ts';
 
 export interface Cell {
@@ -33,6 +34,30 @@ export function formatTable(format: TextFormat, headers: readonly string[], rows
     return `${texts.join(GAP).trimEnd()}\n`;
   });
   return lines.join('');
+}
+
+/**
+ * Drops columns until the terminal does not wrap the lines of the table, unless `-o wide` prints it whole.
+ * @param dispensable headers, the one to drop first is the first
+ * @param whereElse how to see the dropped columns. Their headers follow it
+ */
+export function formatNarrowTable(
+  format: TextFormat,
+  headers: readonly string[],
+  rows: Rows,
+  dispensable: readonly string[],
+  whereElse = '-o wide also prints',
+): string {
+  const { columns = Number.POSITIVE_INFINITY, isWide } = format;
+  for (let count = 0; ; count += 1) {
+    const dropped = headers.filter((header) => dispensable.slice(0, count).includes(header));
+    const isKept = (_cell: unknown, index: number): boolean => !dropped.includes(headers[index] ?? '');
+    const keptRows = rows.map((row) => row.filter(isKept));
+    const text = formatTable(format, headers.filter(isKept), keptRows);
+    const fits = text.split('\n').every((line) => stripVTControlCharacters(line).length <= columns);
+    if (!fits && isWide !== true && count < dispensable.length) continue;
+    return dropped.length === 0 ? text : `${text}(${whereElse} ${joinWithAnd(dropped)})\n`;
+  }
 }
 
 function countCharacters(text: string): number {
