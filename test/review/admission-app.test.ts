@@ -147,8 +147,9 @@ test('judges no review before the guard has started', async () => {
 });
 
 describe('a body that does not arrive', () => {
-  /** Serves over TCP, so that a test can send parts of a request. */
+  /** Serves over TCP, so that a test can send parts of a request. Only the test lets time pass. */
   async function serve() {
+    fakeUntilEnd('setTimeout', 'clearTimeout');
     const server = createServer(app);
     onTestFinished(() => {
       server.close();
@@ -175,7 +176,6 @@ describe('a body that does not arrive', () => {
   ])('is answered at %s with the uid, and its connection closes', async (_case, timeout, ms, mode) => {
     followed.settings = mode;
     const port = await serve();
-    fakeUntilEnd('setTimeout', 'clearTimeout');
     const answered = text(send(port, 9_000, START, timeout));
     while (vi.getTimerCount() === 0) await nextTurn();
     vi.advanceTimersByTime(ms - 1);
