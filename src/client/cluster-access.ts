@@ -9,13 +9,14 @@ import {
   isTimeout,
   MalformedList,
   orUndefined,
+  UnsupportedVersion,
 } from '../kube/errors.ts';
 import { needsCorrection } from './credentials-error.ts';
 
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
 const PATH = /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
-const ACCESS_FAILURES = [ApiError, ApiUnreachable, MalformedList, MalformedObject];
+const ACCESS_FAILURES = [ApiError, ApiUnreachable, MalformedList, MalformedObject, UnsupportedVersion];
 /** Of a request. kube-apiserver itself ends one after 60 s. */
 export const READ_TIMEOUT_MS = 30_000;
 

@@ -37,5 +37,7 @@ export async function assertNotServed(
     throw new ApiUnreachable(`the API server answered 404 for ${resource} although discovery lists them`);
   }
   const versions = [...served].join(' and ');
-  throw new UnsupportedVersion(`the cluster serves ${resource} only as ${versions}, which this guard cannot read`);
+  throw new UnsupportedVersion(
+    `the cluster serves ${resource} only as ${versions}, which this version of the guard cannot read`,
+  );
 }

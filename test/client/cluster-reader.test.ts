@@ -1,6 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
+import { toCliError } from '../../src/client/cluster-error.ts';
 import { readClusterSnapshot, readReferrers } from '../../src/client/cluster-reader.ts';
+import { CliError } from '../../src/client/exit.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
@@ -119,6 +121,14 @@ test.each([
   cluster.serve('machineosbuilds', versions);
   const { referrers } = await readReferrers(api, signal);
   expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
+});
+
+test('names a resource that the cluster serves only in a later version', async () => {
+  cluster.serve('machineosbuilds', ['v2']);
+  const failure: unknown = await readReferrers(api, signal).catch((error: unknown) => toCliError(error, api));
+  expect(failure).toBeInstanceOf(CliError);
+  expect((failure as CliError).message).toContain('cannot list machineosbuilds');
+  expect((failure as CliError).message).toContain('only as v2, which this version of the guard cannot read');
 });
 
 test.each<[string, (list: string) => Fault, new (...args: never[]) => Error]>([

@@ -44,7 +44,7 @@ test.each<[string, (world: VirtualWorld) => void, string]>([
   [
     'pools have an unknown version',
     ({ faults }) => faults.servedVersions.set(findKind('machineconfigpools'), ['v2']),
-    'machineconfigpools: the cluster serves machineconfigpools only as v2, which this guard cannot read',
+    'machineconfigpools: the cluster serves machineconfigpools only as v2, which this version of the guard cannot read',
   ],
 ])('a replica is ready although %s, and denies what is not overridden', async (_case, prepare, problem) => {
   const { world } = await startWorld();
