@@ -18,6 +18,7 @@ import {
   OPERATOR,
   RELEASES,
   type ReleaseSources,
+  WITHOUT_SCHEMA,
 } from './sources.ts';
 
 /** What a kind is in one release. */
@@ -91,16 +92,19 @@ export async function collectSchemas(): Promise<string[]> {
     );
   }
   const ignition = await collectIgnition(getType('github.com/coreos/ignition/config/v2_2/types Config'));
-  const lines = formatLines(releases, [...ignition, createUnknownKind(metadata)]);
+  const lines = formatLines(releases, [...ignition, ...createOpenKinds(metadata)]);
   checkOverlay();
   return lines;
 }
 
-/** What is known about an object of any other kind. */
-function createUnknownKind(metadata: unknown): FoundKind {
-  const names = { apiVersion: 'internal/any', kind: 'Object', scope: 'Cluster' };
+/** Kinds of which only the metadata are known, and what is known about an object of any other kind. */
+function createOpenKinds(metadata: unknown): FoundKind[] {
   const schema = { isOpen: true, properties: { metadata }, type: 'object' };
-  return { ...names, isGo: false, source: `${KUBERNETES}@${RELEASES.at(-1)?.kubernetes} swagger.json`, schema };
+  const source = `${KUBERNETES}@${RELEASES.at(-1)?.kubernetes} swagger.json`;
+  return Object.entries({ ...WITHOUT_SCHEMA, 'internal/any Object': 'Cluster' }).map(([name, scope]) => {
+    const [apiVersion = '', kind = ''] = name.split(' ');
+    return { apiVersion, kind, scope, isGo: false, source, schema };
+  });
 }
 
 /** All releases accept the same metadata. */

@@ -68,3 +68,25 @@ export const AGGREGATED: Readonly<Record<string, 'Cluster' | 'Namespaced'>> = {
   'user.openshift.io/v1 User': 'Cluster',
   'user.openshift.io/v1 UserIdentityMapping': 'Cluster',
 };
+
+/** Kinds that every release has, but whose CRDs are in no module above, with their scopes. */
+export const WITHOUT_SCHEMA: Readonly<Record<string, 'Cluster' | 'Namespaced'>> = {
+  'autoscaling.openshift.io/v1 ClusterAutoscaler': 'Cluster',
+  'autoscaling.openshift.io/v1beta1 MachineAutoscaler': 'Namespaced',
+  'cloudcredential.openshift.io/v1 CredentialsRequest': 'Namespaced',
+  'k8s.cni.cncf.io/v1 NetworkAttachmentDefinition': 'Namespaced',
+  'k8s.ovn.org/v1 AdminPolicyBasedExternalRoute': 'Cluster',
+  'k8s.ovn.org/v1 EgressFirewall': 'Namespaced',
+  'k8s.ovn.org/v1 EgressIP': 'Cluster',
+  'k8s.ovn.org/v1 EgressQoS': 'Namespaced',
+  'k8s.ovn.org/v1 EgressService': 'Namespaced',
+  'metal3.io/v1alpha1 Provisioning': 'Cluster',
+  'monitoring.coreos.com/v1 Alertmanager': 'Namespaced',
+  'monitoring.coreos.com/v1 Probe': 'Namespaced',
+  'monitoring.coreos.com/v1 Prometheus': 'Namespaced',
+  'monitoring.coreos.com/v1 ThanosRuler': 'Namespaced',
+  'monitoring.coreos.com/v1beta1 AlertmanagerConfig': 'Namespaced',
+  'snapshot.storage.k8s.io/v1 VolumeSnapshot': 'Namespaced',
+  'snapshot.storage.k8s.io/v1 VolumeSnapshotClass': 'Cluster',
+  'snapshot.storage.k8s.io/v1 VolumeSnapshotContent': 'Cluster',
+};

@@ -52,7 +52,6 @@ type NameList =
   | 'clientGroups'
   | 'clientTypes'
   | 'installerConfigs'
-  | 'namespacedGroups'
   | 'namespaces'
   | 'operatorConfigs'
   | 'ownGroups'

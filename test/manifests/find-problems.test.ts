@@ -74,6 +74,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'M77-subscription-no-namespace':
     'the API server of the lab has no Subscription, and that of a release needs the namespace',
   'M84-agent-two-documents': 'the agent-based installer splits the file from 4.15 on, so both get all documents',
+  'N13-kc-bad-field': 'the bootstrap does not check what the kubelet rejects',
   'N22-butane': 'no installer copies the Butane file to the bootstrap host',
   'N54-idms-itms-one-file': 'the cluster gets only the first document, so the names differ',
   'N55-list': 'cluster-bootstrap rejects a list, and then creates nothing',

@@ -24,8 +24,8 @@ const INSTALLER_FILES: Readonly<Record<string, string>> = {
 const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
 /** Scripts contain such texts, too. So it must be the whole content. */
 const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
-/** A salt can look like a variable. */
-const FREE_TEXT = /^(?:data|stringData|annotations|containerFile|passwordHash)$/;
+/** A salt can look like a variable, and a regular expression like a placeholder. */
+const FREE_TEXT = /^(?:data|stringData|annotations|containerFile|passwordHash|additionalCORSAllowedOrigins)$/;
 const CONFIG_GROUP = 'config.openshift.io';
 const DEFINITION = 'apiextensions.k8s.io CustomResourceDefinition';
 const MIRROR_SETS = [`${CONFIG_GROUP} ImageDigestMirrorSet`, `${CONFIG_GROUP} ImageTagMirrorSet`];
@@ -95,8 +95,7 @@ export const OBJECT_RULES = {
   },
   NoNamespace: {
     severity: 'error',
-    find: ({ group, namespace, isNamespaced }, { catalog }) =>
-      namespace === '' && (isNamespaced ?? catalog.has('namespacedGroups', group)),
+    find: ({ namespace, isNamespaced }) => namespace === '' && isNamespaced === true,
     message: 'cluster-bootstrap needs the namespace of this kind: the API rejects the object for ever',
     advice: 'add metadata.namespace',
   },
