@@ -55,7 +55,6 @@ export async function findProblems(input: ManifestInput, { release, signal }: Fi
     const { severity = 'warning' } = RULES[code] as Partial<TextRule>;
     for (const { detail, object = subject.object, line = object?.document.line ?? subject.line } of found) {
       const level = typeof severity === 'string' ? severity : severity(object, set);
-      if (level === undefined) return false;
       problems.push(createProblem(code, level, detail, { file, line, object }));
       if (problems.length > MAX_PROBLEMS)
         throw new FileError(`${file} and the files before it have more than ${MAX_PROBLEMS} problems`);

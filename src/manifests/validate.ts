@@ -34,22 +34,14 @@ interface Context extends Options {
   readonly parts: Part[];
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  array: 'a list',
-  boolean: 'true or false',
-  integer: 'a whole number',
-  number: 'a number',
-  object: 'a mapping',
-  string: 'a text',
-};
-/** What Go makes of a null, by type. */
-const EMPTY: Readonly<Record<string, unknown>> = {
-  array: [],
-  boolean: false,
-  integer: 0,
-  number: 0,
-  object: {},
-  string: '',
+/** What messages call a type, and what Go makes of a null. */
+const TYPES: Readonly<Record<string, readonly [name: string, empty: unknown]>> = {
+  array: ['a list', []],
+  boolean: ['true or false', false],
+  integer: ['a whole number', 0],
+  number: ['a number', 0],
+  object: ['a mapping', {}],
+  string: ['a text', ''],
 };
 /** Longer ones do not help a reader. */
 const MAX_PATTERN = 60;
@@ -103,7 +95,7 @@ function prepare(value: unknown, schema: Schema, path: readonly string[], contex
 }
 
 function createEmpty({ type }: Schema): unknown {
-  return EMPTY[[type].flat()[0] ?? ''] ?? null;
+  return TYPES[[type].flat()[0] ?? '']?.[1] ?? null;
 }
 
 function prepareMapping(value: Json, schema: Schema, path: readonly string[], context: Context): Json {
@@ -185,7 +177,7 @@ function createRuleProblem(rule: CelRule, { value, schema, path }: Part): ValueP
 }
 
 function formatTypes(type: string | readonly string[]): string {
-  const names = [type].flat().map((name) => TYPES[name]);
+  const names = [type].flat().map((name) => TYPES[name]?.[0]);
   return names.filter((name) => name !== undefined).join(' or ');
 }
 

@@ -3,7 +3,7 @@ import { findNearestKind } from '../nearest-kind.ts';
 import type { KindVersion } from '../schemas.ts';
 import { changesRenders, formatMiB, isEqualInput } from '../render-inputs.ts';
 import { getValue, isRecord } from '../../rendered-config/rendered-config.ts';
-import { type Finding, type Findings, formatRange, type ObjectRule } from './rule.ts';
+import { type Finding, type Findings, formatRange, type ObjectRule, type Severity } from './rule.ts';
 
 /**
  * The files from which the bootstrap host reads an object, by its type or its ID
@@ -82,7 +82,7 @@ export const OBJECT_RULES = {
     advice: 'add the CRD, or create the object after the install',
   },
   KindRelease: {
-    severity: (_object, { release }) => (release === undefined ? 'warning' : 'error'),
+    severity: ifReleaseIsKnown,
     find: findMissingReleases,
     message: (detail) => `not every cluster has this kind, but only ${detail}: others reject it for ever`,
     advice: 'choose the version or the release for it, or create it after an update',
@@ -133,11 +133,9 @@ export const OBJECT_RULES = {
   },
   MirrorRelease: {
     kinds: ['operator.openshift.io ImageContentSourcePolicy'],
-    severity: (_object, { release, schemaReleases: [oldest = ''] }) => {
-      if (compareReleases(oldest, '4.15') >= 0) return undefined;
-      return release === undefined ? 'warning' : 'error';
-    },
-    find: (_object, set) => MIRROR_SETS.some((type) => set.listOfType(type).length > 0),
+    severity: ifReleaseIsKnown,
+    find: (_object, { schemaReleases: [oldest = ''], listOfType }) =>
+      compareReleases(oldest, '4.15') < 0 && MIRROR_SETS.some((type) => listOfType(type).length > 0),
     message: 'OpenShift before 4.15: the bootstrap host rejects it beside an ImageDigestMirrorSet',
     advice: 'write one of the kinds',
   },
@@ -156,6 +154,11 @@ export const OBJECT_RULES = {
     advice: 'write the same policy for each source',
   },
 } satisfies Readonly<Record<string, ObjectRule>>;
+
+/** Without a release, only some of the possible ones are affected. */
+function ifReleaseIsKnown(_object: ManifestObject, { release }: ManifestSet): Severity {
+  return release === undefined ? 'warning' : 'error';
+}
 
 /** Whether neither a release nor the manifests have the kind. */
 function isUndefined({ isNamespaced, group }: ManifestObject, { listOfType }: ManifestSet): boolean {

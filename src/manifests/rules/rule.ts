@@ -22,8 +22,7 @@ export interface Message {
 
 /** The parts that rules about texts, objects and values of fields share. */
 export interface Rule<Subject = ManifestObject> extends Message {
-  /** Undefined if the set is not concerned. */
-  readonly severity: Severity | ((object: Subject, set: ManifestSet) => Severity | undefined);
+  readonly severity: Severity | ((object: Subject, set: ManifestSet) => Severity);
 }
 
 /** A rule about the text of a manifest. */
