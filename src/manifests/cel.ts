@@ -1,4 +1,4 @@
-import { isIP, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
 import path from 'node:path';
 import { Environment, Optional } from '@marcbachmann/cel-js';
 import { parseJson } from '../files/yaml-stream.ts';
@@ -69,6 +69,14 @@ function isCidr(text: string): boolean {
   return isIP(address) > 0 && Number(bits) <= (isIPv4(address) ? 32 : 128);
 }
 
+/** Whether a network contains all addresses of another one. */
+function containsCidr(network: string, other: string): boolean {
+  const [[address = '', bits], [start = '', otherBits]] = [network.split('/'), other.split('/')];
+  const list = new BlockList();
+  list.addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6');
+  return Number(otherBits) >= Number(bits) && list.check(start, isIPv4(start) ? 'ipv4' : 'ipv6');
+}
+
 /** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */
 function createEnvironment(): Environment {
   const environment = new Environment({
@@ -91,6 +99,12 @@ function createEnvironment(): Environment {
   add('ParsedUrl.getQuery(): map', ({ searchParams }: URL) => Object.fromEntries(searchParams));
   add('isIP(string): bool', (text: string) => isIP(text) > 0);
   add('isCIDR(string): bool', isCidr);
+  // Addresses and networks stay texts.
+  for (const name of ['ip', 'cidr']) add(`${name}(string): string`, (text: string) => text);
+  add('string.ip(): string', (text: string) => text.split('/')[0]);
+  add('string.family(): int', (text: string) => BigInt(isIP(text)));
+  add('string.prefixLength(): int', (text: string) => BigInt(text.split('/')[1] ?? ''));
+  add('string.containsCIDR(string): bool', containsCidr);
   add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
   add('quantity(dyn): double', (value: unknown) => parseQuantity(String(value)) ?? Number.NaN);
   add('double.isGreaterThan(double): bool', (one: number, other: number) => one > other);
