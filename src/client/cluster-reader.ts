@@ -25,9 +25,8 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
-/** The metadata of nodes with their column `Status`. Whole nodes are three times as large. */
-const NODE_TABLE = { ...NODES, isMetadataOnly: false, isTable: true };
-export const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
+/** With their conditions. */
+const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
 /** Beyond it, one list of all nodes is faster. */
 const MAX_SINGLE_NODES = 100;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Earlier releases serve none. */
@@ -61,7 +60,7 @@ export async function readClusterSnapshot(
   const isCertain = ({ referrer }: InspectedNode): boolean => known?.doubtful.has(referrer.name) === false;
   const allNodes =
     known === undefined
-      ? await listNodesWithStatus(api, signal, query)
+      ? await listAll(api, WHOLE_NODES, parseInspectedNode, signal, query)
       : [...known.snapshot.nodes.filter(isCertain), ...(await listByName(api, [...known.doubtful], signal, query))];
   const { skippedNodes, ...cluster } = await readPools(api, signal, allNodes);
   const imageMode = await readImageMode(api, signal);
@@ -100,23 +99,6 @@ async function readPools(api: KubeApi, signal: AbortSignal, allNodes: readonly I
   return { nodes: managed.get(true) ?? [], skippedNodes, pools };
 }
 
-/**
- * Lists nodes with their readiness. A table says which nodes are not ready. Since when and why, only whole nodes say:
- * these are listed by name, because a GET needs another right.
- */
-async function listNodesWithStatus(
-  api: KubeApi,
-  signal: AbortSignal,
-  query: Readonly<Record<string, string>>,
-): Promise<readonly InspectedNode[]> {
-  const rows = await listAll(api, NODE_TABLE, parseInspectedNode, signal, query);
-  const groups = groupBy(rows, lacksReason);
-  const incomplete = groups.get(true) ?? [];
-  if (incomplete.length > MAX_SINGLE_NODES) return await listAll(api, WHOLE_NODES, parseInspectedNode, signal, query);
-  const names = incomplete.map(({ referrer: { name } }) => name);
-  return [...(groups.get(false) ?? []), ...(await listByName(api, names, signal, query))];
-}
-
 async function listByName(
   api: KubeApi,
   names: readonly string[],
@@ -126,11 +108,6 @@ async function listByName(
   const readOne = async (name: string) =>
     await listAll(api, WHOLE_NODES, parseInspectedNode, signal, { ...query, fieldSelector: `metadata.name=${name}` });
   return (await Promise.all(names.map(readOne))).flat();
-}
-
-/** Whether a node is not ready and nothing says since when, because it is the row of a table. */
-function lacksReason({ readiness }: InspectedNode): boolean {
-  return readiness?.isReady === false && readiness.since === undefined;
 }
 
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<WatchedConfig[]> {
@@ -172,10 +149,7 @@ export async function readControlPlaneSize(api: KubeApi, signal: AbortSignal): P
   }
 }
 
-type Listable = Pick<
-  Resource<{ readonly name: string }>,
-  'kind' | 'paths' | 'isMetadataOnly' | 'isTable' | 'isNamespaced'
->;
+type Listable = Pick<Resource<{ readonly name: string }>, 'kind' | 'paths' | 'isMetadataOnly' | 'isNamespaced'>;
 
 export async function listAll<T>(...args: Parameters<typeof list<T>>): Promise<T[]> {
   return (await list(...args)).items;

@@ -21,6 +21,8 @@ export interface Condition {
 
 /** As the controller of nodes writes it (Kubernetes, pkg/controller/nodelifecycle). */
 const UNREPORTED = /stopped posting node status|never posted node status/;
+/** Those that CheckNodeReady in pkg/controller/common/layered_node_state.go requires to be False. */
+const PRESSURES: ReadonlySet<string> = new Set(['DiskPressure', 'NetworkUnavailable']);
 /** The field managers of the operator. Writes of others are no progress of a roll-out. */
 const OPERATOR_MANAGERS: ReadonlySet<string> = new Set(['machine-config-controller', 'machine-config-daemon']);
 
@@ -34,7 +36,8 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
   const drainRequest = readAnnotation(node, 'desiredDrain');
   const wantsDrain = drainRequest.startsWith('drain-');
   const isDrained = wantsDrain && drainRequest === readAnnotation(node, 'lastAppliedDrain');
-  const { isCordoned, readiness } = node.columns === undefined ? readStatus(node) : parseStatusColumn(node.columns);
+  const { unschedulable } = (node.spec ?? {}) as Fields;
+  const conditions = parseConditions(node);
   const desiredConfigWrite = findAnnotationWrite(node, 'desiredConfig');
   const referrer = NODES.parse(node);
   return {
@@ -52,39 +55,23 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     desiredConfigWrite,
     drain: wantsDrain && !isDrained ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
     isDrained,
-    cordon: isCordoned ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
-    readiness,
+    cordon: unschedulable === true ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
+    readiness: readReadiness(conditions),
+    pressure: conditions.find(({ type, status }) => PRESSURES.has(type) && status === 'True'),
   };
 }
 
-type NodeStatus = Pick<InspectedNode, 'readiness'> & { readonly isCordoned: boolean };
-
-function readStatus(node: ApiObject): NodeStatus {
-  const { unschedulable } = (node.spec ?? {}) as Fields;
-  const ready = parseConditions(node).find(({ type }) => type === 'Ready');
-  return {
-    isCordoned: unschedulable === true,
-    readiness: ready && {
+/** Undefined without the condition `Ready`. */
+function readReadiness(conditions: readonly Condition[]): InspectedNode['readiness'] {
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return (
+    ready && {
       isReady: ready.status === 'True',
       since: ready.since,
       message: ready.message,
       isReported: ready.status === 'False' && ready.message !== '' && !UNREPORTED.test(ready.message),
-    },
-  };
-}
-
-/**
- * The column has `Ready`, `NotReady` or, without the condition, `Unknown` (Kubernetes, pkg/printers/internalversion).
- */
-function parseStatusColumn({ Status }: NonNullable<ApiObject['columns']>): NodeStatus {
-  const words = toText(Status).split(',');
-  const isKnown = words.includes('Ready') || words.includes('NotReady');
-  return {
-    isCordoned: words.includes('SchedulingDisabled'),
-    readiness: isKnown
-      ? { isReady: words.includes('Ready'), since: undefined, message: '', isReported: false }
-      : undefined,
-  };
+    }
+  );
 }
 
 /** @throws MalformedObject if a reference cannot be read */
@@ -111,7 +98,6 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     machineCount: Number(status['machineCount']) || 0,
     updatedMachineCount: Number(status['updatedMachineCount']) || 0,
     degradedMachineCount: Number(status['degradedMachineCount']) || 0,
-    unavailableMachineCount: Number(status['unavailableMachineCount']) || 0,
     movedAt: findLatest([
       findOperatorWrite(pool, ['f:spec', 'f:configuration']),
       findOperatorWrite(pool, ['f:status'], 'status'),

@@ -46,6 +46,8 @@ export interface InspectedNode {
   readonly cordon?: { readonly write: ManagedWrite | undefined } | undefined;
   /** Undefined if the node has no condition `Ready`. */
   readonly readiness?: NodeReadiness | undefined;
+  /** A condition other than `Ready` for which the operator counts the node as unavailable. */
+  readonly pressure?: ReportedCondition | undefined;
 }
 
 export interface PoolCondition {
@@ -72,8 +74,6 @@ export interface InspectedPool {
   readonly machineCount: number;
   readonly updatedMachineCount: number;
   readonly degradedMachineCount: number;
-  /** Of the machines that the operator counts as unavailable, so that it starts no other update. */
-  readonly unavailableMachineCount: number;
   /** When the operator last wrote the pool, or a condition about its roll-out changed. */
   readonly movedAt: Date | undefined;
   readonly labels: Labels;
@@ -187,8 +187,6 @@ export interface ClusterSnapshot {
   readonly failedSources?: readonly FailedSource[];
   /** The condition `Degraded` of the ClusterOperator. Its reason is the failed step, such as `RequiredPoolsFailed`. */
   readonly operatorFailure?: ReportedCondition | undefined;
-  /** By the name of the node: a condition other than `Ready` for which the operator counts it as unavailable. */
-  readonly pressures?: ReadonlyMap<string, ReportedCondition>;
 }
 
 type NodesAndPools = Pick<ClusterSnapshot, 'nodes' | 'pools'>;

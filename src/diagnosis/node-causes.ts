@@ -364,8 +364,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   return [down, findCordon(node, cluster), isDown ? undefined : findPressure(node, cluster)];
 }
 
-function findPressure({ referrer }: InspectedNode, cluster: Cluster): Cause | undefined {
-  const pressure = cluster.pressures?.get(referrer.name);
+function findPressure({ referrer, pressure }: InspectedNode, cluster: Cluster): Cause | undefined {
   if (pressure === undefined) return undefined;
   const { type: condition, since, message } = pressure;
   const waiting = isStalled(since, cluster) ? cannotWait(UNAVAILABLE) : canWait('The kubelet can still end it');

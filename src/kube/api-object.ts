@@ -15,8 +15,6 @@ export interface ApiObject {
   } | null;
   readonly spec?: unknown;
   readonly status?: unknown;
-  /** Present if the object was listed as the row of a table: its cells by the names of their columns. */
-  readonly columns?: Readonly<Record<string, unknown>>;
 }
 
 /** An object lacks a field, or has one of another type. */

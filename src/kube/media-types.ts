@@ -8,5 +8,3 @@ export const ACCEPT_METADATA = `application/json;${toMetadataForm('PartialObject
 export const ACCEPT_METADATA_LIST = `application/json;${METADATA_LIST},application/json`;
 /** Protobuf costs the API server half as much as JSON. */
 export const ACCEPT_PROTOBUF_LIST = `${PROTOBUF_MEDIA_TYPE};${METADATA_LIST},${ACCEPT_METADATA_LIST}`;
-/** A table as `kubectl get` prints it, whose rows also have the metadata of their objects. */
-export const ACCEPT_TABLE = `application/json;${toMetadataForm('Table')},application/json`;

@@ -13,8 +13,6 @@ export interface Resource<Item extends { readonly name: string }> {
   /** One collection for each API version, the preferred one first. A 404 leads to the next. */
   readonly paths: readonly [string, ...string[]];
   readonly isMetadataOnly?: boolean | undefined;
-  /** Whether its lists have the metadata and the columns of `kubectl get`, see {@link ApiObject.columns}. */
-  readonly isTable?: boolean | undefined;
   /** Whether the objects have namespaces, although the collection is that of all namespaces. */
   readonly isNamespaced?: boolean | undefined;
   /** Whether every cluster serves it, so that a 404 is always an error. */

@@ -8,7 +8,6 @@ import { NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
 import { annotate, createNode, createPool, NEW, OLD } from '../cli/inspected-cluster.ts';
-import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import type { Fault } from '../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../src/mco/api-paths.ts';
@@ -47,45 +46,10 @@ test('reads nodes, pools and then config names, each in one unpaged list', async
   expect(paths).toEqual([NODES_PATH, POOLS_PATH, ...imageMode, MACHINE_CONFIGS_PATH]);
   for (const { path, query, headers } of requests) {
     expect(query.size).toBe(0);
-    // Pools are needed whole, and nodes with a column. A list in protobuf would be parsed without managedFields.
-    expect(headers.accept?.startsWith('application/json;as=Table;') === true).toBe(path === NODES_PATH);
+    // Nodes and pools are needed whole. A list in protobuf would be parsed without managedFields.
     const isMetadataOnly = headers.accept?.startsWith('application/json;as=PartialObjectMetadataList') === true;
     expect(isMetadataOnly).toBe(path === MACHINE_CONFIGS_PATH);
   }
-});
-
-/** Answers lists of all nodes with a table, as the API server does. */
-function serveTable(statuses: Readonly<Record<string, string>>) {
-  const columnDefinitions = [{ name: 'Name' }, { name: 'Status' }];
-  const rows = Object.entries(statuses).map(([name, Status]) => {
-    const metadata = { name, labels: { 'node-role.kubernetes.io/worker': '' } };
-    return { cells: [name, Status], object: { ...METADATA, metadata } };
-  });
-  const table = { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata: { resourceVersion: '1' } };
-  const answer = { status: 200, body: { ...table, columnDefinitions, rows } };
-  cluster.faults.intercept(({ path, headers }) =>
-    path === NODES_PATH && headers.accept?.includes('as=Table') === true ? answer : 'pass',
-  );
-}
-
-test('reads who is ready and cordoned from a table, and only the nodes that are not ready whole', async () => {
-  const ready = {
-    type: 'Ready',
-    status: 'False',
-    lastTransitionTime: '2026-01-02T03:04:05Z',
-    message: 'disk full',
-  };
-  cluster.patch('nodes', 'w1', { status: { conditions: [ready] } });
-  serveTable({ w0: 'Ready,SchedulingDisabled', w1: 'NotReady', w2: 'Unknown' });
-  const { nodes } = await readClusterSnapshot(api, undefined, signal);
-  const isReady = { isReady: true, since: undefined, message: '', isReported: false };
-  expect(nodes.map(({ referrer, cordon, readiness }) => [referrer.name, cordon !== undefined, readiness])).toEqual([
-    ['w0', true, isReady],
-    ['w1', false, { isReady: false, since: new Date('2026-01-02T03:04:05Z'), message: 'disk full', isReported: true }],
-    ['w2', false, undefined],
-  ]);
-  const lists = cluster.faults.requests.filter(({ path }) => path === NODES_PATH);
-  expect(lists.map(({ query }) => query.get('fieldSelector'))).toEqual([null, 'metadata.name=w1']);
 });
 
 test('reads only doubtful nodes again, and keeps what existed for the others', async () => {
@@ -104,14 +68,6 @@ test('reads only doubtful nodes again, and keeps what existed for the others', a
   expect([...again.configs].toSorted()).toEqual([CONFIG, NEW].toSorted());
   const lists = cluster.faults.requests.slice(before).filter(({ path }) => path === NODES_PATH);
   expect(lists.map(({ query }) => query.get('fieldSelector'))).toEqual(['metadata.name=w1', 'metadata.name=gone']);
-});
-
-test('reads all nodes in one list if more than a hundred are not ready', async () => {
-  serveTable(Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`lost-${at}`, 'NotReady'])));
-  const { nodes } = await readClusterSnapshot(api, undefined, signal);
-  expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
-  const lists = cluster.faults.requests.filter(({ path }) => path === NODES_PATH);
-  expect(lists.map(({ query }) => query.size)).toEqual([0, 0]);
 });
 
 test.each([

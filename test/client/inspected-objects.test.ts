@@ -11,3 +11,18 @@ test.each([
   const { readiness } = parseInspectedNode({ metadata: { name: 'n' }, status: { conditions } });
   expect(readiness?.isReported).toBe(isReported);
 });
+
+// As in CheckNodeReady of the operator (pkg/controller/common/layered_node_state.go).
+test.each([
+  ['DiskPressure', 'True', true],
+  ['NetworkUnavailable', 'True', true],
+  ['DiskPressure', 'False', false],
+  ['MemoryPressure', 'True', false],
+])('knows whether the operator counts a node as unavailable because %s is %s', (type, status, isCounted) => {
+  const conditions = [
+    { type: 'Ready', status: 'True' },
+    { type, status },
+  ];
+  const { pressure } = parseInspectedNode({ metadata: { name: 'n' }, status: { conditions } });
+  expect(pressure !== undefined).toBe(isCounted);
+});

@@ -43,7 +43,7 @@ export interface State {
   /** What `check` reads once something does not move. */
   readonly obstacles?: Pick<
     ClusterSnapshot,
-    'drainObstacles' | 'failedSources' | 'operatorFailure' | 'pressures' | 'stoppedOperators'
+    'drainObstacles' | 'failedSources' | 'operatorFailure' | 'stoppedOperators'
   >;
   /** The codes of all problems, with a question mark if waiting can help. */
   readonly problems: readonly string[];
@@ -106,6 +106,7 @@ const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
   'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
   'takes it back';
+const DISK_PRESSURE = { type: 'DiskPressure', message: 'kubelet has disk pressure', minutesAgo: 120 };
 const OPERATOR_OFF = { deployment: 'machine-config-controller', evidence: 'has 0 replicas', isScaledToZero: true };
 const OPERATOR_PODS = 'oc get pods -n openshift-machine-config-operator -l';
 
@@ -1355,10 +1356,9 @@ export const STATES: Readonly<Record<string, State>> = {
   },
   'a node without room on its disk in a roll-out': {
     source: 'own: the operator counts it as unavailable (CheckNodeReady)',
-    nodes: { 'worker-0': both(W.A), 'worker-1': both(W.A) },
+    nodes: { 'worker-0': { ...both(W.A), conditions: [DISK_PRESSURE] }, 'worker-1': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
     configs: [W.A, W.B],
-    obstacles: { pressures: new Map([['worker-0', trueCondition('DiskPressure', '', 'kubelet has disk pressure')]]) },
     problems: ['NodeUnavailable'],
     repairs: ['free space on the disk of the node. The operator then updates it'],
   },

@@ -41,12 +41,22 @@ export interface NodeOptions {
   /** When the daemon or the controller last wrote an annotation. */
   readonly movedMinutesAgo?: number;
   readonly notReady?: { readonly minutesAgo: number; readonly status?: 'False' | 'Unknown'; readonly message?: string };
+  /** Besides `Ready`. */
+  readonly conditions?: readonly ConditionOptions[];
 }
 
 /** A node with the conditions that its kubelet writes. */
 export function buildNode(name: string, options: NodeOptions, now: Date): ApiObject {
   const { roles = ['worker'], current, desired, state = 'Done', reason, ageMinutes = 30 } = options;
-  const { drainingForMinutes, currentWrite, desiredWrite, cordon, movedMinutesAgo, notReady } = options;
+  const {
+    drainingForMinutes,
+    currentWrite,
+    desiredWrite,
+    cordon,
+    movedMinutesAgo,
+    notReady,
+    conditions = [],
+  } = options;
   const isDraining = drainingForMinutes !== undefined;
   const values = {
     currentConfig: current,
@@ -81,7 +91,7 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
       ],
     },
     spec: cordon === undefined ? {} : { unschedulable: true },
-    status: { conditions: [ready] },
+    status: { conditions: [ready, ...conditions.map((condition) => buildCondition(condition, now))] },
   };
 }
 

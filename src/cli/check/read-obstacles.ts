@@ -1,16 +1,14 @@
 import { toSeconds } from '../../common/duration.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { orForbidden, readObject } from '../../client/cluster-access.ts';
-import { listAll, listServed, WHOLE_NODES } from '../../client/cluster-reader.ts';
+import { listAll, listServed } from '../../client/cluster-reader.ts';
 import { type Condition, parseConditions } from '../../client/inspected-objects.ts';
 import type {
   BlockingBudget,
   ClusterSnapshot,
   DrainObstacles,
   FailedSource,
-  InspectedNode,
   InspectedPool,
-  ReportedCondition,
   StoppedOperator,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findInvalidRequirement } from '../../diagnosis/pool-labels.ts';
@@ -18,7 +16,7 @@ import { type ApiObject, parseTime } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
-import { findPoolOfNode, type Labels, matchesNodeSelector } from '../../mco/pool-of-node.ts';
+import { type Labels, matchesNodeSelector } from '../../mco/pool-of-node.ts';
 
 // What can hold the operator back, apart from what the lists of nodes and pools say.
 
@@ -37,8 +35,6 @@ const BUDGETS = {
   paths: ['/apis/policy/v1/poddisruptionbudgets'],
   isNamespaced: true,
 } as const;
-/** Those that CheckNodeReady in pkg/controller/common/layered_node_state.go requires to be False. */
-const PRESSURES: ReadonlySet<string> = new Set(['DiskPressure', 'NetworkUnavailable']);
 const PODS = { kind: 'Pod', paths: ['/api/v1/pods'], isNamespaced: true } as const;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -46,18 +42,15 @@ type Budget = ReturnType<typeof parseBudget>;
 type Pod = ReturnType<typeof parsePod>;
 
 type Obstacles = Required<
-  Pick<
-    ClusterSnapshot,
-    'stoppedOperators' | 'operatorFailure' | 'drainObstacles' | 'failedSources' | 'pressures' | 'unreadable'
-  >
+  Pick<ClusterSnapshot, 'stoppedOperators' | 'operatorFailure' | 'drainObstacles' | 'failedSources' | 'unreadable'>
 >;
 
 /** Reads a resource. Without the right it notes the resource, and returns undefined. */
 type Read = <T>(resource: string, reading: Promise<T>) => Promise<T | undefined>;
 
 /**
- * Reads which parts of the operator do not run, whether it says that it fails, which sources of configs failed, what
- * blocks the drains of nodes, and which nodes the operator counts as unavailable for another reason.
+ * Reads which parts of the operator do not run, whether it says that it fails, which sources of configs failed, and
+ * what blocks the drains of nodes.
  * @throws ClusterAccessError, except for a missing right; or the signal's reason
  */
 export async function readObstacles(
@@ -80,30 +73,13 @@ export async function readObstacles(
     .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
     .map(({ referrer }) => referrer.name);
   const drainObstacles = await readDrainObstacles(api, draining.slice(0, MAX_DRAINS), now, read, signal);
-  // With a selection of nodes, other pools say nothing about them.
-  const ownPools = new Set(nodes.map(({ labels }) => findPoolOfNode(labels, pools).pool));
-  const reported = [...ownPools].reduce((sum, pool) => sum + (pool?.unavailableMachineCount ?? 0), 0);
-  const isExplained = reported <= nodes.filter(isUnavailable).length;
-  const pressures = isExplained ? [] : await listAll(api, WHOLE_NODES, parsePressure, signal);
   return {
     stoppedOperators,
     drainObstacles,
     failedSources,
     operatorFailure: findCondition(operator, 'True', ({ type }) => type === 'Degraded'),
-    pressures: new Map(pressures.filter((pressure) => pressure !== undefined)),
     unreadable: [...unreadable],
   };
-}
-
-/** Whether the lists of `check` say why the operator counts a node as unavailable. */
-function isUnavailable({ readiness, cordon, state, currentConfig, desiredConfig }: InspectedNode): boolean {
-  const isIdle = state === 'Done' && currentConfig === desiredConfig;
-  return readiness?.isReady === false || cordon !== undefined || !isIdle;
-}
-
-function parsePressure(node: ApiObject): readonly [string, ReportedCondition] | undefined {
-  const pressure = findCondition(node, 'True', ({ type }) => PRESSURES.has(type));
-  return pressure && [String(node.metadata?.name), pressure];
 }
 
 function findCondition(object: ApiObject | undefined, status: string, isWanted: (condition: Condition) => boolean) {

@@ -6,14 +6,10 @@ import type { ApiObject } from '../api-object.ts';
 export interface ObjectType {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The kind of its list, if it is not the own kind with the suffix `List`. */
-  readonly listKind?: string;
 }
 
 /** The type of every object in a metadata-only list, which does not state the type of the whole objects. */
 export const METADATA: ObjectType = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
-/** In a table, each row has such an object (k8s.io/apimachinery, pkg/apis/meta/v1/types.go, TableRow). */
-export const TABLE_METADATA: ObjectType = { ...METADATA, listKind: 'Table' };
 
 const INITIAL_BYTES = 64 * 1024;
 /** No cluster has a tenth of this. An endless list would use up the memory. */
@@ -117,13 +113,13 @@ export class JsonListParser extends ListParser {
       this.#position = 'members';
     } else if (this.#position === 'items') {
       if (reader.skipIf(']')) this.#position = 'members';
-      else this.#addItem(this.#members.has('rows') ? this.#readRow(reader.value()) : reader.value());
+      else this.#addItem(reader.value());
     } else if (reader.skipIf('}')) {
       this.#position = 'end';
     } else {
       const key = reader.value();
       if (!reader.skipIf(':')) throw new SyntaxError('a key has no value');
-      const isItems = (key === 'items' || key === 'rows') && reader.skipIf('[');
+      const isItems = key === 'items' && reader.skipIf('[');
       this.#members.set(key, isItems ? [] : reader.value());
       if (isItems) this.#position = 'items';
     }
@@ -140,26 +136,13 @@ export class JsonListParser extends ListParser {
     this.#onItem(item);
   }
 
-  /** The columns precede the rows. */
-  #readRow(row: unknown): unknown {
-    const { cells, object } = (row ?? {}) as { readonly cells?: unknown; readonly object?: object };
-    const definitions = this.#members.get('columnDefinitions');
-    if (!Array.isArray(definitions) || !Array.isArray(cells) || cells.length !== definitions.length)
-      throw new MalformedList('the cells of the table have no columns');
-    const names = (definitions as readonly ({ readonly name?: unknown } | null)[]).map((column) => column?.name);
-    return {
-      ...object,
-      columns: Object.fromEntries(names.map((name, index) => [String(name), cells[index] as unknown])),
-    };
-  }
-
   protected override finish() {
     const version = this.#members.get('apiVersion');
     const kind = this.#members.get('kind');
     const type = this.#expected.find((each) => version === each.apiVersion && kind === toListKind(each));
     const kinds = this.#expected.map(toListKind).join(' or ');
     if (this.#position !== 'end' || type === undefined) throw new MalformedList(`the response is not a ${kinds}`);
-    const items = this.#members.get(type.listKind === 'Table' ? 'rows' : 'items');
+    const items = this.#members.get('items');
     // An empty metadata-only list has `"items":null`. Without the field it is no list.
     const isMetadata = type.kind === METADATA.kind;
     const hasItems = Array.isArray(items) || (items === null && isMetadata);
@@ -172,6 +155,6 @@ export class JsonListParser extends ListParser {
   }
 }
 
-function toListKind({ kind, listKind = `${kind}List` }: ObjectType): string {
-  return listKind;
+function toListKind({ kind }: ObjectType): string {
+  return `${kind}List`;
 }

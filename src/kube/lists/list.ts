@@ -3,9 +3,9 @@ import { type ApiObject, parseTime } from '../api-object.ts';
 import { type ApiResponse, type KubeApi, LISTS, type Purpose, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
-import { JsonListParser, type ListParser, METADATA, TABLE_METADATA } from './list-parser.ts';
+import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
-import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, ACCEPT_TABLE, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
+import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
 import type { Resource } from '../resource.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
@@ -77,12 +77,12 @@ export interface CollectionOptions {
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'isNeeded' | 'isProtobuf'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isNamespaced' | 'isNeeded' | 'isProtobuf'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   { query = {}, purpose = LISTS, onHead }: CollectionOptions = {},
 ): Promise<ListResult> {
-  const { kind, isMetadataOnly = false, isTable = false, isNamespaced = path.includes('/namespaces/') } = resource;
+  const { kind, isMetadataOnly = false, isNamespaced = path.includes('/namespaces/') } = resource;
   // `/api/v1/nodes` or `/apis/GROUP/VERSION/RESOURCE`.
   const apiVersion = path.startsWith('/apis/') ? path.split('/').slice(2, 4).join('/') : 'v1';
   const search = new URLSearchParams(query).toString();
@@ -103,21 +103,16 @@ export async function listCollection(
   const parser =
     isProtobuf && isMetadataOnly
       ? new ProtobufListParser(addObject, resource.isNeeded)
-      : new JsonListParser(addObject, [
-          { apiVersion, kind },
-          ...(isMetadataOnly ? [METADATA] : []),
-          ...(isTable ? [TABLE_METADATA] : []),
-        ]);
+      : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response), itemCount: parser.itemCount };
 }
 
 function chooseMediaType({
   isMetadataOnly = false,
-  isTable = false,
+
   isProtobuf,
-}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'isProtobuf'>): string | undefined {
-  if (isTable) return ACCEPT_TABLE;
+}: Pick<AnyResource, 'isMetadataOnly' | 'isProtobuf'>): string | undefined {
   if (!isMetadataOnly) return undefined;
   return isProtobuf ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST;
 }

@@ -56,25 +56,6 @@ test('judges ages by the clock of the API server', async () => {
   expect(checkedAt).toMatch(/^2020-01-01T12:0/);
 });
 
-test('lists whole nodes only if a pool of the selected ones counts an unexplained unavailable one', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  createNode(cluster, 'infra-0', { currentConfig: OLD, desiredConfig: OLD, state: 'Done' }, 'infra');
-  createPool(cluster, 'infra', { spec: OLD, status: OLD });
-  cluster.patch('machineconfigpools', 'infra', { status: { unavailableMachineCount: 1 } });
-  let lists = 0;
-  cluster.faults.intercept(({ path }) => {
-    if (path === NODES_PATH) lists += 1;
-    return 'pass';
-  });
-  const listsOf: number[] = [];
-  for (const role of ['worker', 'infra']) {
-    lists = 0;
-    expect((await run('check', '--role', role)).exitCode).toBe(0);
-    listsOf.push(lists);
-  }
-  expect(listsOf).toEqual([1, 2]);
-});
-
 test.each([
   ['True', 'OperatorDegraded', 1],
   ['False', undefined, 0],

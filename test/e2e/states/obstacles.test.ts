@@ -160,8 +160,6 @@ test.each([
   const ready = { type: 'Ready', status: 'True', lastTransitionTime: toTime(HOUR_MS) };
   const condition = { type, status, message: 'a message', lastTransitionTime: toTime(0) };
   await admin.patch(`${PATHS.nodes}/worker-1/status`, { status: { conditions: [ready, condition] } });
-  // As the operator counts it, besides worker-0, which updates.
-  await admin.patch(`${PATHS.pools}/worker/status`, { status: { unavailableMachineCount: 2 } });
   expect((await check()).codes).toEqual(codes);
 });
 

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { JsonReader } from '../../../src/common/json-reader.ts';
-import { JsonListParser, METADATA, TABLE_METADATA } from '../../../src/kube/lists/list-parser.ts';
+import { JsonListParser, METADATA } from '../../../src/kube/lists/list-parser.ts';
 
 const NODE = { apiVersion: 'v1', kind: 'Node' };
 const LIST = '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}';
@@ -12,7 +12,7 @@ const METADATA_LIST = LIST.replace('NodeList', 'PartialObjectMetadataList').repl
 /** Parses a list that arrives in chunks of this many bytes. */
 function parse(text: string, chunkBytes = 7) {
   const items: object[] = [];
-  const parser = new JsonListParser((item) => items.push(item), [NODE, METADATA, TABLE_METADATA]);
+  const parser = new JsonListParser((item) => items.push(item), [NODE, METADATA]);
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += chunkBytes) {
     parser.write(bytes.subarray(at, at + chunkBytes));
@@ -52,37 +52,6 @@ test('parses a metadata-only list, which has null for its items if it is empty',
   const list = METADATA_LIST.replace('[]', JSON.stringify(items));
   expect(parse(list)).toEqual({ items, resourceVersion: '1' });
   expect(parse(METADATA_LIST.replace('[]', 'null'))).toEqual({ items: [], resourceVersion: '1' });
-});
-
-// The API server of Kubernetes 1.33 answers like this to `;as=Table;v=v1;g=meta.k8s.io`, without most of the columns.
-const TABLE = JSON.stringify({
-  kind: 'Table',
-  apiVersion: 'meta.k8s.io/v1',
-  metadata: { resourceVersion: '1' },
-  columnDefinitions: [
-    { name: 'Name', type: 'string' },
-    { name: 'Status', type: 'string' },
-  ],
-  rows: [{ cells: ['w0', 'Ready,SchedulingDisabled'], object: { ...METADATA, metadata: { name: 'w0' } } }],
-});
-
-test('parses the rows of a table into objects with their columns', () => {
-  const item = { ...METADATA, metadata: { name: 'w0' }, columns: { Name: 'w0', Status: 'Ready,SchedulingDisabled' } };
-  for (let size = 1; size <= TABLE.length; size += 1)
-    expect(parse(TABLE, size)).toEqual({ items: [item], resourceVersion: '1' });
-  expect(parse(TABLE.replace(/"rows":.*\]/, '"rows":[]'))).toEqual({ items: [], resourceVersion: '1' });
-});
-
-test.each([
-  ['fewer cells than columns', '"cells":["w0","Ready,SchedulingDisabled"]', '"cells":["w0"]'],
-  ['a row without cells', '"cells"', '"sells"'],
-  ['no columns', '"columnDefinitions"', '"definitions"'],
-  ['no rows', '"rows"', '"items"'],
-  ['a row without an object', '"object"', '"subject"'],
-  ['rows of whole objects', '"PartialObjectMetadata"', '"Node"'],
-])('rejects a table with %s', (_title, part, replacement) => {
-  expect(TABLE).toContain(part);
-  expect(() => parse(TABLE.replace(part, replacement))).toThrow(MalformedList);
 });
 
 test('rejects a list that is cut short anywhere', () => {
