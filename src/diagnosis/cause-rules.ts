@@ -1,5 +1,5 @@
 import { toSeconds } from '../common/duration.ts';
-import { joinFirst } from '../common/printable-text.ts';
+import { joinFirst, joinWithAnd } from '../common/printable-text.ts';
 import { shell, type ShellCommand, TARGETS, verbatim } from './shell-command.ts';
 import type {
   Cause,
@@ -29,8 +29,6 @@ interface CauseRule<Own extends Cause> {
   /** What a person must not do, without a period. Empty if there is nothing to say. */
   readonly avoid?: (cause: Own) => string;
   readonly repairs?: (cause: Own) => readonly Repair[];
-  /** Whether the text quotes the evidence. A node can write any text, so it is in no sentence. */
-  readonly isQuoted?: boolean;
   /** Whether the repairs are shown although waiting can help. */
   readonly isRepairedWhileWaiting?: boolean;
 }
@@ -68,12 +66,12 @@ function formatRejected({ kind, name, setting }: Pick<ObjectRejected, 'kind' | '
 const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   TooFewNodes: {
     summary: '',
-    sentence: ({ evidence }) => evidence,
+    sentence: ({ shortage }) => shortage,
   },
 
   OperatorStopped: {
     summary: '',
-    sentence: ({ deployment, evidence }) => `the operator does not run: deployment ${deployment} ${evidence}`,
+    sentence: ({ deployment, state }) => `the operator does not run: deployment ${deployment} ${state}`,
     repairs: ({ deployment, isScaledToZero }) => {
       const text = isScaledToZero ? 'start the operator' : `see why the pods of ${deployment} do not run`;
       const command = isScaledToZero
@@ -86,7 +84,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   OperatorDegraded: {
     summary: '',
     sentence: () => 'the ClusterOperator machine-config is Degraded',
-    isQuoted: true,
     repairs: () => [readOperatorLog('machine-config-operator')],
   },
 
@@ -135,7 +132,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   PoolConflict: {
     summary: 'two custom pools',
-    sentence: ({ evidence }, names, isPlural) => `${names} ${be(isPlural)} in the ${evidence}`,
+    sentence: ({ conflicting }, names, isPlural) =>
+      `${names} ${be(isPlural)} in the custom pools ${joinWithAnd(conflicting.map(formatName))}`,
     repairs: ({ referrer: { name }, labels, pool }) => {
       const text = `leave the node in pool ${pool}, whose config it names`;
       return labels.length === 0 ? [] : [labelNode('assignPool', text, name, labels)];
@@ -187,7 +185,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   NodeNotReady: {
     summary: 'not ready',
     sentence: ({ since }, names, isPlural) => `${names} ${be(isPlural)} not ready${formatDetails(since)}`,
-    isQuoted: true,
     avoid: ({ isReported }) =>
       isReported ? '' : 'Do not change the annotations of a node whose kubelet does not answer: nothing reads them',
     repairs: ({ referrer: { name }, isReported, replacement, removal }) => {
@@ -226,7 +223,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: (_field, { condition }) => condition,
     sentence: ({ condition, since }, names, isPlural) =>
       `${names} ${have(isPlural)} the condition ${condition}${formatDetails(since)}`,
-    isQuoted: true,
     repairs: ({ condition }) => {
       const remedy = condition === 'DiskPressure' ? 'free space on the disk' : 'repair the network';
       return [{ name: 'endPressure', text: `${remedy} of the node. The operator then updates it` }];
@@ -278,7 +274,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'desired outdated',
     sentence: ({ config }, names, isPlural) =>
       `${names} ${be(isPlural)} to update to ${formatName(config)}, which the pool does not want`,
-    isQuoted: true,
     repairs: ({ referrer, isCordoned, replacement }) => {
       if (isCordoned) return [uncordon(referrer.name)];
       if (replacement === undefined) return [];
@@ -296,7 +291,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         ? ''
         : `currentConfig was changed by ${annotatedBy}, so the disk can have another config`,
     ],
-    isQuoted: true,
     avoid: ({ difference }) =>
       difference.type === 'kernelArguments' ? `Do not create ${FORCE_FILE}: it adds no kernel arguments` : '',
     repairs: repairDisk,
@@ -306,7 +300,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'recovering',
     sentence: (_cause, names, isPlural) =>
       `${names} still ${verb(isPlural, 'report')} an old reason. All named configs exist`,
-    isQuoted: true,
     repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
@@ -314,7 +307,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'Degraded',
     sentence: ({ evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} Degraded, ${evidence === '' ? 'without a reason' : 'although the configs exist'}`,
-    isQuoted: true,
     repairs: ({ referrer, evidence, isRepairable, isUpdating }) => {
       const further = readFurther(evidence);
       if (further.length > 0) return further;
@@ -334,7 +326,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: (cause, names, isPlural) =>
       (names === '' || names === `pool ${cause.name}` ? '' : `${names} ${verb(isPlural, 'wait')}: `) +
       `the operator rejects ${formatRejected(cause)}`,
-    isQuoted: true,
     repairs: ({ kind, name, setting }) => {
       const text = `correct ${formatRejected({ kind, name, setting })}${setting === undefined ? ', or delete it' : ''}`;
       return [{ name: 'correctSource', text, command: shell`oc edit ${verbatim(kind.toLowerCase())} ${name}` }];
@@ -398,7 +389,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       condition === undefined
         ? `${names} ${be(isPlural)} Degraded because of ${isPlural ? 'their' : 'its'} nodes`
         : `${names} ${be(isPlural)} ${condition}${evidence ? '' : ', without a message'}`,
-    isQuoted: true,
     repairs: ({ condition, evidence = '', referrer: { name } }) => {
       if (condition === undefined) return [];
       const further = readFurther(evidence);
@@ -433,7 +423,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   BuildFailed: {
     summary: 'image build failed',
     sentence: ({ build }, names) => `the OS image of ${names} was not built: MachineOSBuild ${build} failed`,
-    isQuoted: true,
     repairs: ({ build, osConfig, canBeRepeated }) => {
       if (!canBeRepeated) {
         const command = shell`oc delete machineosbuild ${build}`;

@@ -29,7 +29,7 @@ interface CauseFields {
   readonly field?: string | undefined;
   readonly config?: ConfigName | undefined;
   readonly waiting: Waiting;
-  /** The condition or the reason that decided, quoted. Untrusted text in one printable line. */
+  /** The condition or the reason that decided, as its own line below the sentence. Untrusted text, quoted. */
   readonly evidence?: string | undefined;
 }
 
@@ -82,6 +82,7 @@ interface NotReported extends NodeFields {
 
 interface PoolConflict extends NodeFields {
   readonly code: 'PoolConflict';
+  readonly conflicting: readonly string[];
   /** The pool whose config the node names. */
   readonly pool: string;
   /** Arguments of `oc label` that leave the node in that pool. Empty if it is none that labels can choose. */
@@ -282,7 +283,8 @@ interface BuildGone extends PoolFields {
 
 interface TooFewNodes extends CauseFields {
   readonly code: 'TooFewNodes';
-  readonly evidence: string;
+  /** A whole sentence without a period. */
+  readonly shortage: string;
 }
 
 interface PoolsMissing extends CauseFields {
@@ -292,7 +294,6 @@ interface PoolsMissing extends CauseFields {
 
 interface OperatorStopped extends CauseFields, StoppedOperator {
   readonly code: 'OperatorStopped';
-  readonly evidence: string;
 }
 
 /** The operator says that it fails, for a reason that no node or pool tells. */

@@ -26,9 +26,9 @@ export function findClusterCauses(cluster: Cluster): readonly Cause[] {
 
 /** Only some platforms approve the certificate requests of machines themselves. */
 function findTooFewNodes(cluster: Cluster): readonly Cause[] {
-  const evidence = describeTooFewNodes(cluster);
-  if (evidence === undefined) return [];
-  return [{ code: 'TooFewNodes', evidence, waiting: judgeJoining(cluster) }];
+  const shortage = describeTooFewNodes(cluster);
+  if (shortage === undefined) return [];
+  return [{ code: 'TooFewNodes', shortage, waiting: judgeJoining(cluster) }];
 }
 
 function judgeJoining(cluster: Cluster): Waiting {

@@ -125,7 +125,7 @@ export interface StoppedOperator {
   /** The name of its Deployment. */
   readonly deployment: string;
   /** A clause, such as `has 0 replicas`. */
-  readonly evidence: string;
+  readonly state: string;
   readonly isScaledToZero: boolean;
 }
 

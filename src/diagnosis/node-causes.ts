@@ -1,5 +1,4 @@
 import { toSeconds } from '../common/duration.ts';
-import { joinWithAnd } from '../common/printable-text.ts';
 import { cannotWait, canWait, type Cause } from './cause.ts';
 import { findLatest } from './times.ts';
 import {
@@ -26,7 +25,7 @@ import { findLostPool, findMissingOfNode, findTerminating, judgeTakingBack } fro
 import { listLabelsForPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { findRejectedSelector } from './rejected-objects.ts';
-import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
+import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import { findPoolOfNode, isWindows } from '../mco/pool-of-node.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
 
@@ -92,14 +91,13 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const named = [node.desiredConfig, config].map((each) => cluster.livePoolByName.get(each && parsePoolName(each)));
   const own = named.find((each) => each !== undefined);
   if (conflicting.length > 0) {
-    const names = conflicting.map((each) => formatName(each.referrer.name));
     const isOwnMovable = own !== undefined && !isPoolOfControlPlane(own.referrer.name);
     return {
       code: 'PoolConflict',
       referrer,
       pool: own?.referrer.name ?? '',
       labels: isOwnMovable ? listLabelsForPool(own, labels, cluster.livePools, conflicting) : [],
-      evidence: `custom pools ${joinWithAnd(names)}`,
+      conflicting: conflicting.map((each) => each.referrer.name),
       waiting: cannotWait('A node can be in one custom pool only, so the operator neither drains nor updates it'),
     };
   }

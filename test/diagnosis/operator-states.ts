@@ -307,7 +307,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     pools: { worker: { ...AB, counts: [1, 0, 0, 0], ...OLD } },
     obstacles: {
       stoppedOperators: [
-        { deployment: 'machine-config-controller', evidence: 'has no available replica', isScaledToZero: false },
+        { deployment: 'machine-config-controller', state: 'has no available replica', isScaledToZero: false },
       ],
       ...BUDGET,
     },

@@ -107,7 +107,7 @@ const UNDO =
   'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
   'takes it back';
 const DISK_PRESSURE = { type: 'DiskPressure', message: 'kubelet has disk pressure', minutesAgo: 120 };
-const OPERATOR_OFF = { deployment: 'machine-config-controller', evidence: 'has 0 replicas', isScaledToZero: true };
+const OPERATOR_OFF = { deployment: 'machine-config-controller', state: 'has 0 replicas', isScaledToZero: true };
 const OPERATOR_PODS = 'oc get pods -n openshift-machine-config-operator -l';
 
 /** A roll-out of the config B that began long ago. */
@@ -251,7 +251,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: {},
     configs: [],
     obstacles: {
-      stoppedOperators: [{ deployment: 'machine-config-operator', evidence: 'has 0 replicas', isScaledToZero: true }],
+      stoppedOperators: [{ deployment: 'machine-config-operator', state: 'has 0 replicas', isScaledToZero: true }],
     },
     problems: ['OperatorStopped', 'PoolsMissing', 'ConfigMissing'],
     repairs: [

@@ -132,7 +132,7 @@ function summarizeCauses(causes: readonly Cause[]): string {
 function formatCauses(format: ReportFormat, causes: readonly Cause[]): string {
   // The result says it.
   if (causes.every(({ code }) => code === 'TooFewNodes')) return '';
-  const groups = groupBy(causes, (cause) => explainCause(cause, '', false) + getQuotation(cause)).values();
+  const groups = groupBy(causes, (cause) => explainCause(cause, '', false) + (cause.evidence ?? '')).values();
   const items = [...groupBy(groups, ([first]) => first?.code).values()].flatMap((ofCode) => {
     const more = ofCode.slice(MAX_GROUPS).flat().length;
     const rest = `${countNoun(more, 'more problem')} of this kind (--output json).`;
@@ -148,10 +148,6 @@ function formatItem(format: ReportFormat, text: string, quotation = ''): string 
   return [item, ...quoted].join('\n');
 }
 
-function getQuotation(cause: Cause): string {
-  return (getRule(cause).isQuoted === true && cause.evidence) || '';
-}
-
 function formatGroup(format: ReportFormat, causes: readonly Cause[]): string {
   const [first] = causes as [Cause];
   const referrers = causes.flatMap(({ referrer }) => referrer ?? []);
@@ -159,7 +155,7 @@ function formatGroup(format: ReportFormat, causes: readonly Cause[]): string {
   const text = explainCause(first, formatObjectNames(referrers), isPlural);
   // A name of a config stays as it is.
   const isName = first.config !== undefined && text.startsWith(formatName(first.config));
-  return formatItem(format, isName ? text : text.charAt(0).toUpperCase() + text.slice(1), getQuotation(first));
+  return formatItem(format, isName ? text : text.charAt(0).toUpperCase() + text.slice(1), first.evidence);
 }
 
 function explainCause(cause: Cause, names: string, isPlural: boolean): string {

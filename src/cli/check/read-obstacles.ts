@@ -2,7 +2,7 @@ import { toSeconds } from '../../common/duration.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { orForbidden, readObject } from '../../client/cluster-access.ts';
 import { listAll, listServed } from '../../client/cluster-reader.ts';
-import { type Condition, parseConditions } from '../../client/inspected-objects.ts';
+import { parseConditions } from '../../client/inspected-objects.ts';
 import type {
   BlockingBudget,
   ClusterSnapshot,
@@ -77,13 +77,13 @@ export async function readObstacles(
     stoppedOperators,
     drainObstacles,
     failedSources,
-    operatorFailure: findCondition(operator, 'True', ({ type }) => type === 'Degraded'),
+    operatorFailure: findCondition(operator, 'Degraded', 'True'),
     unreadable: [...unreadable],
   };
 }
 
-function findCondition(object: ApiObject | undefined, status: string, isWanted: (condition: Condition) => boolean) {
-  return parseConditions(object ?? {}).find((condition) => condition.status === status && isWanted(condition));
+function findCondition(object: ApiObject | undefined, type: string, status: string) {
+  return parseConditions(object ?? {}).find((condition) => condition.type === type && condition.status === status);
 }
 
 async function readFailedSources(
@@ -131,17 +131,17 @@ async function readStoppedOperators(
     const path = deploymentPath(OPERATOR_NAMESPACE, deployment);
     const object = await read('deployments', readPart(api, path, signal));
     const isScaledToZero = readFields(object?.spec)['replicas'] === 0;
-    const outageSince = findCondition(object, 'False', ({ type }) => type === 'Available')?.since;
+    const outageSince = findCondition(object, 'Available', 'False')?.since;
     const outage = isOutage(outageSince, now) ? `has had no available replica since ${toSeconds(outageSince)}` : '';
-    const evidence = isScaledToZero ? 'has 0 replicas' : outage;
-    if (evidence !== '') stopped.push({ deployment, evidence, isScaledToZero });
+    const state = isScaledToZero ? 'has 0 replicas' : outage;
+    if (state !== '') stopped.push({ deployment, state, isScaledToZero });
   }
   const path = objectPath(leasesPath(OPERATOR_NAMESPACE), CONTROLLER);
   const lease = await read('leases', readPart(api, path, signal));
   const renewedAt = parseTime(readFields(lease?.spec)['renewTime']);
   if (isOutage(renewedAt, now) && stopped.length === 0) {
-    const evidence = `has not renewed its Lease since ${toSeconds(renewedAt)}`;
-    stopped.push({ deployment: CONTROLLER, evidence, isScaledToZero: false });
+    const state = `has not renewed its Lease since ${toSeconds(renewedAt)}`;
+    stopped.push({ deployment: CONTROLLER, state, isScaledToZero: false });
   }
   return stopped;
 }
