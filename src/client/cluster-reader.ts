@@ -57,7 +57,7 @@ export async function readClusterSnapshot(
 ) {
   const query = labelSelector === undefined ? {} : { labelSelector };
   const known = earlier !== undefined && earlier.doubtful.size <= MAX_SINGLE_NODES ? earlier : undefined;
-  const isCertain = ({ referrer }: InspectedNode): boolean => known?.doubtful.has(referrer.name) === false;
+  const isCertain = ({ name }: InspectedNode): boolean => known?.doubtful.has(name) === false;
   const allNodes =
     known === undefined
       ? await listAll(api, WHOLE_NODES, parseInspectedNode, signal, query)
@@ -93,9 +93,8 @@ async function readImageMode(api: KubeApi, signal: AbortSignal) {
 /** @returns also the nodes that the operator manages, and the names of the others */
 async function readPools(api: KubeApi, signal: AbortSignal, allNodes: readonly InspectedNode[]) {
   const pools = sortByName(await listAll(api, POOLS, parseInspectedPool, signal));
-  const poolReferrers = pools.map(({ referrer }) => referrer);
-  const managed = groupBy(sortByName(allNodes), ({ referrer }) => isManagedByOperator(referrer, poolReferrers));
-  const skippedNodes = (managed.get(false) ?? []).map(({ referrer }) => referrer.name);
+  const managed = groupBy(sortByName(allNodes), (node) => isManagedByOperator(node, pools));
+  const skippedNodes = (managed.get(false) ?? []).map(({ name }) => name);
   return { nodes: managed.get(true) ?? [], skippedNodes, pools };
 }
 
@@ -184,6 +183,6 @@ export async function listServed<T>(
   return items;
 }
 
-function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {
-  return objects.toSorted((a, b) => (a.referrer.name < b.referrer.name ? -1 : 1));
+function sortByName<T extends Referrer>(objects: readonly T[]): T[] {
+  return objects.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -41,14 +41,14 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
   const desiredConfigWrite = findAnnotationWrite(node, 'desiredConfig');
   const referrer = NODES.parse(node);
   return {
-    referrer,
+    ...referrer,
     currentConfig: findReferencedConfig(referrer, 'currentConfig'),
     desiredConfig: findReferencedConfig(referrer, 'desiredConfig'),
     hasNewImage: readAnnotation(node, 'desiredImage') !== readAnnotation(node, 'currentImage'),
     labels: labels ?? {},
     createdAt: parseTime(creationTimestamp),
     movedAt: findLatest([findOperatorWrite(node, ['f:metadata', 'f:annotations']), desiredConfigWrite?.at]),
-    state: readAnnotation(node, 'state'),
+    daemonState: readAnnotation(node, 'state'),
     reason,
     daemonReason: parseDaemonReason(reason),
     currentConfigWrite: findAnnotationWrite(node, 'currentConfig'),
@@ -85,7 +85,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
   const rolloutChanges = conditions.filter(({ type }) => type === 'Updated' || type === 'Updating');
   const referrer = POOLS.parse(pool);
   return {
-    referrer,
+    ...referrer,
     specConfig: findReferencedConfig(referrer, 'spec'),
     statusConfig: findReferencedConfig(referrer, 'status'),
     uid: String(uid),
@@ -120,7 +120,7 @@ export function parseInspectedBuild(build: ApiObject): InspectedBuild {
   const failure = conditions.find(({ type }) => type === 'Failed' || type === 'Interrupted');
   const osConfig = machineOSConfig?.name;
   return {
-    referrer: BUILDS.parse(build),
+    ...BUILDS.parse(build),
     osConfig: typeof osConfig === 'string' ? osConfig : undefined,
     failure: failure && (failure.message || failure.reason || failure.type),
     isSuccessful: conditions.some(({ type }) => type === 'Succeeded'),

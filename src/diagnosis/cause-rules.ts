@@ -652,7 +652,7 @@ function setStatus(pool: string, config: string | undefined): readonly Repair[] 
 }
 
 /** A restore would take the next pause by a person for its own. */
-export function removeRestoreMark({ referrer: { name }, paused, pausedFor }: InspectedPool): readonly Repair[] {
+export function removeRestoreMark({ name, paused, pausedFor }: InspectedPool): readonly Repair[] {
   if (paused || pausedFor === undefined) return [];
   const text = `pool ${name}: it is not paused, so remove the mark of a restore`;
   return [{ name: 'continueRestore', text, command: toRemoveMarkCommand(name) }];

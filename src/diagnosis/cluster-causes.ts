@@ -20,7 +20,7 @@ export function findClusterCauses(cluster: Cluster): readonly Cause[] {
     ...findMissingPools(cluster),
     ...findFailedSources(undefined, cluster),
     ...findOrphanedOsConfigs(cluster),
-    ...(cluster.builds ?? []).flatMap(({ referrer }) => findMissingOfBuild(referrer, cluster)),
+    ...(cluster.builds ?? []).flatMap((build) => findMissingOfBuild(build, cluster)),
   ];
 }
 
@@ -45,7 +45,7 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
   if (nodes.length === 0) {
     // The label can be misspelled.
-    const names = pools.map(({ referrer }) => referrer.name);
+    const names = pools.map(({ name }) => name);
     const existing = selector === undefined || names.length === 0 ? '' : ` (pools: ${joinFirst(names)})`;
     return `the Machine Config Operator manages no node ${selection}${existing}`;
   }

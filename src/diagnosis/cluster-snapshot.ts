@@ -21,8 +21,7 @@ export interface NodeReadiness {
   readonly message: string;
 }
 
-export interface InspectedNode {
-  readonly referrer: NodeReferrer;
+export interface InspectedNode extends NodeReferrer {
   /** As its references have it. Undefined if the annotation is absent. */
   readonly currentConfig: ConfigName | undefined;
   readonly desiredConfig: ConfigName | undefined;
@@ -33,7 +32,7 @@ export interface InspectedNode {
   readonly labels: Labels;
   readonly createdAt: Date | undefined;
   /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
-  readonly state: string;
+  readonly daemonState: string;
   readonly reason: string;
   readonly daemonReason: DaemonReason;
   readonly currentConfigWrite?: ManagedWrite | undefined;
@@ -56,8 +55,7 @@ export interface PoolCondition {
   readonly since: Date | undefined;
 }
 
-export interface InspectedPool {
-  readonly referrer: PoolReferrer;
+export interface InspectedPool extends PoolReferrer {
   /** As its references have it. Undefined if the field is empty. */
   readonly specConfig: ConfigName | undefined;
   readonly statusConfig: ConfigName | undefined;
@@ -86,8 +84,7 @@ export interface InspectedPool {
 }
 
 /** A MachineOSBuild: one build of the OS image of a pool in image mode. */
-export interface InspectedBuild {
-  readonly referrer: BuildReferrer;
+export interface InspectedBuild extends BuildReferrer {
   /** The MachineOSConfig that it belongs to. */
   readonly osConfig: string | undefined;
   /** The message of the condition `Failed` or `Interrupted`. Undefined unless one of them is True. */
@@ -207,8 +204,8 @@ export function isForClient({ signer }: PendingCertificateRequest): boolean {
 }
 
 /** Whether the last update of a node has failed (machine-config-operator, pkg/daemon/constants). */
-export function hasFailed({ state }: InspectedNode): boolean {
-  return state === 'Degraded' || state === 'Unreconcilable';
+export function hasFailed({ daemonState }: InspectedNode): boolean {
+  return daemonState === 'Degraded' || daemonState === 'Unreconcilable';
 }
 
 /** A node never moves between such a pool and another one. */
@@ -217,8 +214,12 @@ export function isPoolOfControlPlane(pool: string | null | undefined): boolean {
 }
 
 /** Everything that can name a config. All commands and the guard count the strong references of these. */
-export function listReferrers({ nodes, pools, builds = [] }: Omit<ClusterSnapshot, 'configs' | 'terminatingConfigs'>) {
-  return [...nodes, ...pools, ...builds].map(({ referrer }): Referrer => referrer);
+export function listReferrers({
+  nodes,
+  pools,
+  builds = [],
+}: NodesAndPools & Pick<ClusterSnapshot, 'builds'>): Referrer[] {
+  return [...nodes, ...pools, ...builds];
 }
 
 /** The config to which the operator moves the nodes of a pool, or else its last one. Undefined if neither exists. */
@@ -233,7 +234,7 @@ export function findConfigOfPool(
 function findJoinedNodes(name: string, { nodes, pools }: NodesAndPools): readonly InspectedNode[] {
   return nodes.filter(
     ({ currentConfig, desiredConfig, labels }) =>
-      (currentConfig ?? desiredConfig) !== undefined && findPoolOfNode(labels, pools).pool?.referrer.name === name,
+      (currentConfig ?? desiredConfig) !== undefined && findPoolOfNode(labels, pools).pool?.name === name,
   );
 }
 
@@ -255,9 +256,9 @@ export function canHaveBootstrapHost({ nodes, pools }: NodesAndPools, now: Date)
 
 /** The configs whose pool exists, but only nodes of other pools name them, with these nodes. */
 export function findForeignConfigs({ nodes, pools }: NodesAndPools): ReadonlyMap<ConfigName, readonly InspectedNode[]> {
-  const namedByPools = findUsedConfigs(pools.map(({ referrer }) => referrer));
-  const poolByName = new Map<string | undefined, InspectedPool>(pools.map((pool) => [pool.referrer.name, pool]));
-  const naming = nodes.flatMap((node) => [...findUsedConfigs([node.referrer])].map((config) => ({ node, config })));
+  const namedByPools = findUsedConfigs(pools);
+  const poolByName = new Map<string | undefined, InspectedPool>(pools.map((pool) => [pool.name, pool]));
+  const naming = nodes.flatMap((node) => [...findUsedConfigs([node])].map((config) => ({ node, config })));
   const groups = [...groupBy(naming, ({ config }) => config)].filter(([config, group]) => {
     const pool = poolByName.get(parsePoolName(config));
     if (pool === undefined || namedByPools.has(config)) return false;

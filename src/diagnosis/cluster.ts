@@ -97,7 +97,7 @@ export function findDownSince({ readiness }: InspectedNode, clock: Clock): Date 
 
 /** A member of etcd is removed only while most of the others answer. */
 export function findRemoval(node: InspectedNode, cluster: Cluster): Removal | undefined {
-  const isMember = (each: InspectedNode) => isPoolOfControlPlane(cluster.poolOf(each).pool?.referrer.name);
+  const isMember = (each: InspectedNode) => isPoolOfControlPlane(cluster.poolOf(each).pool?.name);
   if (!isMember(node)) return 'node';
   const machines = cluster.nodes.filter(isMember);
   const down = machines.filter((each) => findDownSince(each, cluster) !== undefined);
@@ -115,12 +115,12 @@ export function createCluster(
   const poolOf = (node: InspectedNode) => poolByNode.get(node) ?? findPoolOfNode(node.labels, pools);
   const nodesByPool = groupBy(nodes, (node) => poolOf(node).pool);
   const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
-  const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
+  const livePools = pools.filter(({ isTerminating }) => isTerminating !== true);
   const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(([, naming]) =>
     naming.every((node) => poolOf(node).pool !== undefined),
   );
   // An empty node selector stops only its own pool (ListPools in pkg/helpers/helpers.go).
-  const [invalidSelector] = pools.flatMap(({ referrer: { name: pool, nodeSelector } }) => {
+  const [invalidSelector] = pools.flatMap(({ name: pool, nodeSelector }) => {
     const reason = findInvalidRequirement(nodeSelector) ?? '{}';
     return reason === '{}' ? [] : [{ pool, reason }];
   });
@@ -136,7 +136,7 @@ export function createCluster(
     ...scope,
     livePools,
     livePoolsBySpec: groupBy(livePools, ({ specConfig }) => specConfig),
-    livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
+    livePoolByName: new Map(livePools.map((pool) => [pool.name, pool])),
     nodeWithCopy: findNodesWithCopy(nodes, poolOf, scope),
     foreignConfigs: new Set(foreign.map(([config]) => config)),
     invalidSelector,
@@ -168,7 +168,7 @@ function findNodesWithCopy(
 ): ReadonlyMap<ConfigName, InspectedNode> {
   const rank = (node: InspectedNode): number => {
     const pool = node.currentConfig && parsePoolName(node.currentConfig);
-    const isOwn = poolOf(node).selecting.some(({ referrer }) => referrer.name === pool);
+    const isOwn = poolOf(node).selecting.some(({ name }) => name === pool);
     return (findLostSince(node, scope) === undefined ? 2 : 0) + (isOwn ? 1 : 0);
   };
   // The last one of a config wins.

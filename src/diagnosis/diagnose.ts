@@ -135,7 +135,7 @@ function selectPools({ pools, nodes, selector, poolOf }: Cluster): readonly Insp
 }
 
 function findCausesOfPool(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  return pool.referrer.isTerminating === true ? [] : findPoolCauses(pool, cluster);
+  return pool.isTerminating === true ? [] : findPoolCauses(pool, cluster);
 }
 
 /**
@@ -146,7 +146,7 @@ function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
   const { nodes, pendingRequests = [] } = cluster;
   const isWanted = causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps);
   if (!isWanted && listOldRequests(cluster).length === 0) return [];
-  const known = new Map(nodes.map((node) => [node.referrer.name, node.readiness?.isReady === true]));
+  const known = new Map(nodes.map((node) => [node.name, node.readiness?.isReady === true]));
   return pendingRequests.flatMap((request) => {
     const { name, node } = request;
     const isReady = known.get(node ?? '');
@@ -186,27 +186,27 @@ function toProblem(cause: Cause): Problem {
 }
 
 function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): CheckedNode {
-  const { referrer, currentConfig = null, desiredConfig = null, state, reason, readiness, cordon } = node;
+  const { name, currentConfig = null, desiredConfig = null, daemonState, reason, readiness, cordon } = node;
   const { pool, conflicting } = poolOf(node);
   return {
-    name: referrer.name,
+    name,
     ok,
-    pool: pool?.referrer.name ?? null,
-    conflictingPools: conflicting.map((each) => each.referrer.name),
+    pool: pool?.name ?? null,
+    conflictingPools: conflicting.map((each) => each.name),
     currentConfig,
     desiredConfig,
     ready: readiness?.isReady ?? null,
     cordoned: cordon !== undefined,
-    state,
+    state: daemonState,
     reason,
   };
 }
 
 function describePool(pool: InspectedPool, { isRollingOut }: Cluster, ok: boolean): CheckedPool {
-  const { referrer, specConfig = null, statusConfig = null, paused, pause, pausedFor = null } = pool;
+  const { name, specConfig = null, statusConfig = null, paused, pause, pausedFor = null, isTerminating } = pool;
   const { machineCount, updatedMachineCount, degradedMachineCount } = pool;
   return {
-    name: referrer.name,
+    name,
     ok,
     specConfig,
     statusConfig,
@@ -214,7 +214,7 @@ function describePool(pool: InspectedPool, { isRollingOut }: Cluster, ok: boolea
     paused,
     pausedSince: pause?.at.toISOString() ?? null,
     pausedFor,
-    terminating: referrer.isTerminating === true,
+    terminating: isTerminating === true,
     machineCount,
     updatedMachineCount,
     degradedMachineCount,

@@ -9,7 +9,7 @@ import type { Referrer } from '../mco/referrer.ts';
 
 /** A cause for each field that names a config that does not exist. */
 export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {
-  const missing = findMissing(node.referrer, cluster);
+  const missing = findMissing(node, cluster);
   if (missing.length === 0) return missing;
   const { pool, conflicting } = cluster.poolOf(node);
   const { currentConfig, desiredConfig, daemonReason } = node;
@@ -59,7 +59,7 @@ export function findLostPool(node: InspectedNode, cluster: Cluster) {
 export function judgeTakingBack(node: InspectedNode, cluster: Cluster, since: Date | undefined): Waiting {
   const { pool } = cluster.poolOf(node);
   if (pool?.paused === true) return cannotWait('The operator updates no node of a paused pool');
-  if (pool?.referrer.isTerminating === true) return cannotWait('The pool of the node is being deleted');
+  if (pool?.isTerminating === true) return cannotWait('The pool of the node is being deleted');
   if (node.cordon !== undefined) return cannotWait('The operator skips the node, because it is cordoned');
   if (findDownSince(node, cluster) !== undefined) return cannotWait('The operator skips a node that is not ready');
   const hope = 'The operator sets desiredConfig to that of the pool within a minute, or once other nodes are available';
@@ -68,7 +68,7 @@ export function judgeTakingBack(node: InspectedNode, cluster: Cluster, since: Da
 
 /** Call it once the causes of all nodes have been found. */
 export function findMissingOfPool(pool: InspectedPool, cluster: Cluster): readonly ConfigMissing[] {
-  return findMissing(pool.referrer, cluster).map((cause) => {
+  return findMissing(pool, cluster).map((cause) => {
     const running = findRunningConfig(pool, cluster);
     if (cause.field === 'status') {
       const waiting = isSettling(pool, cluster) ? canWait('The operator replaces it within a minute') : cause.waiting;
@@ -124,7 +124,7 @@ function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissi
         suggestion: cluster.findNearest(config) ?? null,
         wasRun: holder !== undefined,
         areAllNodesKnown: cluster.selector === undefined,
-        copyOn: isReachable && isRestorable && !cluster.foreignConfigs.has(config) ? holder.referrer.name : undefined,
+        copyOn: isReachable && isRestorable && !cluster.foreignConfigs.has(config) ? holder.name : undefined,
         hasBootstrapHost: cluster.hasBootstrapHost,
       };
     });
@@ -158,7 +158,7 @@ export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster)
   if (RenderDegraded !== undefined && !isBetweenReleases(RenderDegraded.message)) {
     return cannotWait('The operator cannot render it');
   }
-  const [failed] = pool === undefined ? [] : findFailedSources(pool.referrer, cluster);
+  const [failed] = pool === undefined ? [] : findFailedSources(pool, cluster);
   if (failed !== undefined) {
     return cannotWait(`The operator renders none for the pool, because ${failed.kind} ${failed.name} failed`);
   }
@@ -183,6 +183,6 @@ export function findStatusOfPool(pool: InspectedPool, cluster: Cluster): ConfigN
 function findRunningConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
   const currentConfigs = cluster.nodesOf(pool).map(({ currentConfig }) => currentConfig);
   return currentConfigs.find(
-    (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name,
+    (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.name,
   );
 }

@@ -49,7 +49,7 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
   const missing = findMissingOfNode(node, cluster);
   const causes: (Cause | undefined)[] = [
     ...missing,
-    ...findTerminating(node.referrer, cluster),
+    ...findTerminating(node, cluster),
     ...findUnreported(node, cluster),
     findPoolProblem(node, cluster),
   ];
@@ -64,25 +64,24 @@ export function findNodeCauses(node: InspectedNode, cluster: Cluster): readonly 
 }
 
 function findUnreported(node: InspectedNode, cluster: Cluster): readonly Cause[] {
-  const { referrer, currentConfig: current, desiredConfig: desired } = node;
+  const { currentConfig: current, desiredConfig: desired, createdAt } = node;
   if (current !== undefined && desired !== undefined) return [];
-  const cause = { code: 'NotReported', referrer, replacement: undefined } as const;
+  const cause = { code: 'NotReported', referrer: node, replacement: undefined } as const;
   if (current !== undefined) {
     // The operator sets it, as on a new node (pkg/controller/node/node_controller.go).
     const waiting = judgeTakingBack(node, cluster, node.movedAt);
     return [{ ...cause, field: 'desiredConfig', waiting, replacement: waiting.helps ? undefined : current }];
   }
-  const createdAt = referrer.state.type === 'unreported' ? referrer.state.createdAt : undefined;
   const hope = 'The machine-config-daemon reports it when it starts';
   const waiting = judgeProgress(hope, 'Its machine-config-daemon has reported nothing', createdAt, cluster);
   return [{ ...cause, field: desired === undefined ? undefined : 'currentConfig', waiting }];
 }
 
 function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, labels } = node;
+  const { labels } = node;
   const { pool, conflicting } = cluster.poolOf(node);
   const config = node.currentConfig ?? node.desiredConfig;
-  const rejected = findRejectedSelector(referrer, cluster);
+  const rejected = findRejectedSelector(node, cluster);
   if (rejected !== undefined) return rejected;
   if (pool !== undefined) return findForeignConfig(node, cluster);
   // The operator updates no Windows node, whatever its annotations say.
@@ -91,13 +90,13 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const named = [node.desiredConfig, config].map((each) => cluster.livePoolByName.get(each && parsePoolName(each)));
   const own = named.find((each) => each !== undefined);
   if (conflicting.length > 0) {
-    const isOwnMovable = own !== undefined && !isPoolOfControlPlane(own.referrer.name);
+    const isOwnMovable = own !== undefined && !isPoolOfControlPlane(own.name);
     return {
       code: 'PoolConflict',
-      referrer,
-      pool: own?.referrer.name ?? '',
+      referrer: node,
+      pool: own?.name ?? '',
       labels: isOwnMovable ? listLabelsForPool(own, labels, cluster.livePools, conflicting) : [],
-      conflicting: conflicting.map((each) => each.referrer.name),
+      conflicting: conflicting.map((each) => each.name),
       waiting: cannotWait('A node can be in one custom pool only, so the operator neither drains nor updates it'),
     };
   }
@@ -110,8 +109,8 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const wanted = target === undefined ? [] : listLabelsForPool(target, labels, cluster.livePools);
   return {
     code: 'NotInPool',
-    referrer,
-    pool: wanted.length === 0 ? undefined : target?.referrer.name,
+    referrer: node,
+    pool: wanted.length === 0 ? undefined : target?.name,
     labels: wanted,
     missingPool,
     waiting: lostPool?.waiting ?? cannotWait('The operator ignores a node that no pool selects'),
@@ -120,7 +119,7 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
 
 /** A node at rest with a config of a deleted pool, or from across the border of the control plane. */
 function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, currentConfig: config } = node;
+  const { currentConfig: config } = node;
   const poolOfConfig = config && parsePoolName(config);
   const isAtRest = !hasFailed(node) && config === node.desiredConfig;
   if (config === undefined || poolOfConfig === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
@@ -130,7 +129,7 @@ function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undef
   const { [role]: label, ...labels } = isDeleted ? node.labels : {};
   const pool = isDeleted ? findPoolOfNode(labels, cluster.livePools).pool : current;
   if (pool?.specConfig === undefined || pool.specConfig === config) return undefined;
-  const cause = { referrer, config, pool: pool.referrer.name } as const;
+  const cause = { referrer: node, config, pool: pool.name } as const;
 
   if (!isDeleted) {
     if (!isForeignToControlPlane(config, pool)) return undefined;
@@ -146,7 +145,7 @@ function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undef
     ...cause,
     code: 'PoolDeleted',
     deletedPool: poolOfConfig,
-    isTerminating: current?.referrer.isTerminating === true,
+    isTerminating: current?.isTerminating === true,
     labels: hasRole ? [`${role}-`] : [],
     waiting: hasRole
       ? cannotWait('The operator can miss it until one of its labels changes')
@@ -186,23 +185,23 @@ function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause 
 }
 
 function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, reason } = node;
-  const evidence = quote(reason);
+  const evidence = quote(node.reason);
   // The daemon sets this state only then (updateErrorState in pkg/daemon/daemon.go).
-  const isRefused = node.state === 'Unreconcilable';
+  const isRefused = node.daemonState === 'Unreconcilable';
   const since = cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
   const waiting = isRefused
     ? cannotWait('The daemon cannot apply the change to a running machine')
     : judgeProgress(RETRY, 'The daemon has tried again without success', since, cluster);
   const isUpdating = node.currentConfig !== node.desiredConfig;
-  return { code: 'NodeDegraded', referrer, evidence, waiting, isRepairable: !isRefused && reason !== '', isUpdating };
+  const isRepairable = !isRefused && evidence !== '';
+  return { code: 'NodeDegraded', referrer: node, evidence, waiting, isRepairable, isUpdating };
 }
 
 /** The reason stays until the node is Done. */
 function judgeRecovery(node: InspectedNode, hope: string, changedAt: Date | undefined, cluster: Cluster): Cause {
   const since = changedAt ?? cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
   const waiting = judgeProgress(hope, 'Its machine-config-daemon has not recovered', since, cluster);
-  return { code: 'Recovering', referrer: node.referrer, evidence: quote(node.reason), waiting };
+  return { code: 'Recovering', referrer: node, evidence: quote(node.reason), waiting };
 }
 
 /** The daemon compares the disk with the config before each update, and overwrites no difference. */
@@ -212,8 +211,8 @@ function judgeDisk(
   isOutdated: boolean,
   cluster: Cluster,
 ): Cause {
-  const { referrer, currentConfig: current, desiredConfig: desired, currentConfigWrite, desiredConfigWrite } = node;
-  const cause = { referrer, evidence: quote(node.reason) } as const;
+  const { currentConfig: current, desiredConfig: desired, currentConfigWrite, desiredConfigWrite } = node;
+  const cause = { referrer: node, evidence: quote(node.reason) } as const;
   const changedAt = findLatest([currentConfigWrite?.at, desiredConfigWrite?.at]);
   const isRecent = changedAt !== undefined && !isOlderThan(SELF_REPAIR_MINUTES, changedAt, cluster);
 
@@ -254,14 +253,14 @@ function judgeDisk(
 
 /** The desired config exists, but its pool does not want it any more. */
 function findOutdatedDesired(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, currentConfig: current, desiredConfig: config, cordon, desiredConfigWrite } = node;
+  const { currentConfig: current, desiredConfig: config, cordon, desiredConfigWrite } = node;
   const { pool } = cluster.poolOf(node);
   if (pool === undefined || current === undefined || config === undefined || config === current) return undefined;
   const wanted = [pool.specConfig, pool.statusConfig];
   if (wanted.includes(config) || wanted.every((name) => name === undefined)) return undefined;
 
   const existing = [current, ...wanted].find((name) => name !== undefined && cluster.configs.has(name));
-  const cause = { code: 'DesiredOutdated', referrer, field: 'desiredConfig', config, isCordoned: false } as const;
+  const cause = { code: 'DesiredOutdated', referrer: node, field: 'desiredConfig', config, isCordoned: false } as const;
   if (hasFailed(node)) {
     const waiting = judgeTakingBack(node, cluster, desiredConfigWrite?.at);
     // While a drain runs, an uncordon lets new pods start, which it evicts again.
@@ -275,25 +274,25 @@ function findOutdatedDesired(node: InspectedNode, cluster: Cluster): Cause | und
 }
 
 /** A node between `worker` and a custom pool is normal. Between a pool of the control plane and another it is not. */
-function isForeignToControlPlane(config: ConfigName, { referrer }: InspectedPool): boolean {
+function isForeignToControlPlane(config: ConfigName, { name }: InspectedPool): boolean {
   const poolOfConfig = parsePoolName(config);
-  return poolOfConfig !== referrer.name && [poolOfConfig, referrer.name].some(isPoolOfControlPlane);
+  return poolOfConfig !== name && [poolOfConfig, name].some(isPoolOfControlPlane);
 }
 
 function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, drain } = node;
+  const { name, drain } = node;
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node) && node.isDrained !== true;
   if (drain === undefined && !hasGivenUp) return undefined;
-  const obstacles = cluster.drainObstacles?.get(referrer.name) ?? { budgets: [], endingPods: [] };
+  const obstacles = cluster.drainObstacles?.get(name) ?? { budgets: [], endingPods: [] };
   const isPermanent = obstacles.budgets.some(({ isTemporary }) => isTemporary !== true);
   if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
   const isLong = hasGivenUp || isStalled(since, cluster);
   const progress = isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
   return {
     code: 'DrainBlocked',
-    referrer,
+    referrer: node,
     since,
     ...obstacles,
     waiting: isPermanent ? cannotWait(PERMANENT) : progress,
@@ -302,7 +301,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
 
 /** A daemon that does not run, or hangs, reports nothing. */
 function findStalledUpdate(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, currentConfig, desiredConfig: config, state } = node;
+  const { currentConfig, desiredConfig: config, daemonState: state } = node;
   const hasUpdate = config !== currentConfig || node.hasNewImage === true || state !== 'Done';
   const since = node.movedAt ?? cluster.poolOf(node).pool?.movedAt;
   const isLate = isStalled(since, cluster);
@@ -311,28 +310,26 @@ function findStalledUpdate(node: InspectedNode, cluster: Cluster): Cause | undef
   const waiting = isLate
     ? cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`)
     : cannotWait('The operator does not know this state, and counts the node against maxUnavailable');
-  return { code: 'UpdateStalled', referrer, config, state: quote(state), waiting };
+  return { code: 'UpdateStalled', referrer: node, config, state: quote(state), waiting };
 }
 
 /** A kubelet that says why it is not ready has a client certificate. */
-function findPendingCertificate(
-  { referrer, readiness }: InspectedNode,
-  { pendingRequests = [] }: Cluster,
-): Cause | undefined {
+function findPendingCertificate(node: InspectedNode, { pendingRequests = [] }: Cluster): Cause | undefined {
+  const { name, readiness } = node;
   if (readiness === undefined || readiness.isReady || readiness.isReported) return undefined;
-  if (!pendingRequests.some((request) => request.node === referrer.name && isForClient(request))) return undefined;
+  if (!pendingRequests.some((request) => request.node === name && isForClient(request))) return undefined;
   // The cluster-machine-approver approves such a request only for a machine that is no node yet (csr_check.go).
   const waiting = cannotWait('Only a person approves it for a node that exists');
-  return { code: 'CertificatePending', referrer, since: readiness.since, waiting };
+  return { code: 'CertificatePending', referrer: node, since: readiness.since, waiting };
 }
 
 function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Cluster): Cause {
-  const { referrer, currentConfig: current, desiredConfig: desired } = node;
+  const { currentConfig: current, desiredConfig: desired } = node;
   const { since, isReported, message } = readiness;
   const { pool } = cluster.poolOf(node);
   const cause = {
     code: 'NodeNotReady',
-    referrer,
+    referrer: node,
     since,
     isReported,
     removal: isReported ? undefined : findRemoval(node, cluster),
@@ -353,7 +350,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   const isDown = readiness?.isReady === false;
   const { pool } = cluster.poolOf(node);
   // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
-  const isUpdating = node.desiredConfig !== node.currentConfig || node.state === 'Working';
+  const isUpdating = node.desiredConfig !== node.currentConfig || node.daemonState === 'Working';
   const isAwaited = !isUpdating && pool !== undefined && !pool.paused && cluster.isRollingOut(pool);
 
   const isReported = isDown && (isAwaited || findDownSince(node, cluster) !== undefined);
@@ -362,23 +359,23 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   return [down, findCordon(node, cluster), isDown ? undefined : findPressure(node, cluster)];
 }
 
-function findPressure({ referrer, pressure }: InspectedNode, cluster: Cluster): Cause | undefined {
-  if (pressure === undefined) return undefined;
-  const { type: condition, since, message } = pressure;
+function findPressure(node: InspectedNode, cluster: Cluster): Cause | undefined {
+  if (node.pressure === undefined) return undefined;
+  const { type: condition, since, message } = node.pressure;
   const waiting = isStalled(since, cluster) ? cannotWait(UNAVAILABLE) : canWait('The kubelet can still end it');
-  return { code: 'NodeUnavailable', referrer, condition, since, evidence: quote(message), waiting };
+  return { code: 'NodeUnavailable', referrer: node, condition, since, evidence: quote(message), waiting };
 }
 
 /** The operator cordons a node itself for a drain. A daemon that recovers only lets it undo its own cordon. */
 function findCordon(node: InspectedNode, cluster: Cluster): Cause | undefined {
-  const { referrer, cordon } = node;
+  const { cordon } = node;
   const write = cordon?.write;
   const isOfOperator = write?.manager === OPERATOR_MANAGER;
   const isUndone = isOfOperator && (hasFailed(node) || !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster));
   if (cordon === undefined || isUndone) return undefined;
   return {
     code: 'NodeCordoned',
-    referrer,
+    referrer: node,
     by: write && quote(write.manager),
     isByProgram: write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager),
     since: write?.at,

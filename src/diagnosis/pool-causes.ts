@@ -15,7 +15,7 @@ import { quote } from './quote.ts';
 import { findFailedSources, findRejectedSettings } from './rejected-objects.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { toConfigName } from '../mco/machine-config.ts';
-import { hasStrongReference } from '../mco/referrer.ts';
+import { hasStrongReference, type Referrer } from '../mco/referrer.ts';
 
 /** Of these the operator makes the condition `Degraded`, which says nothing of its own. */
 const DERIVED_CONDITION = 'Degraded';
@@ -28,14 +28,14 @@ const START_MINUTES = 10;
  * Why a pool does not move. The pool is not being deleted. Call it once the causes of all nodes have been found.
  */
 export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, specConfig } = pool;
-  const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(referrer, cluster)];
+  const { specConfig } = pool;
+  const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(pool, cluster)];
   const invalid = findRejectedSettings(pool, cluster);
-  const failedSources = findFailedSources(referrer, cluster);
+  const failedSources = findFailedSources(pool, cluster);
   // Without a spec, the condition says why.
   const isExplained = pool.conditions[RENDER_CONDITION] !== undefined || invalid.length + failedSources.length > 0;
   if (specConfig === undefined && !isExplained) {
-    causes.push({ code: 'SpecEmpty', referrer, field: 'spec', waiting: judgeRenderer(pool, cluster) });
+    causes.push({ code: 'SpecEmpty', referrer: pool, field: 'spec', waiting: judgeRenderer(pool, cluster) });
   }
   causes.push(
     ...failedSources,
@@ -55,8 +55,8 @@ export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly 
 function isHeldBack(pool: InspectedPool, cluster: Cluster): boolean {
   const { specConfig, maxUnavailable = 1 } = pool;
   const nodes = cluster.nodesOf(pool);
-  const stopped = new Set(cluster.causesOfNodes(pool).map(({ referrer }) => referrer));
-  const isLast = nodes.every(({ referrer, desiredConfig }) => stopped.has(referrer) || desiredConfig === specConfig);
+  const stopped = new Set<Referrer | undefined>(cluster.causesOfNodes(pool).map(({ referrer }) => referrer));
+  const isLast = nodes.every((node) => stopped.has(node) || node.desiredConfig === specConfig);
   const share = typeof maxUnavailable === 'string' ? nodes.length / 100 : 1;
   // The operator rounds down, but to at least 1.
   const limit = Math.max(1, Math.floor(Number.parseInt(`${maxUnavailable}`) * share));
@@ -70,21 +70,24 @@ function isAboutNextConfig(cause: Cause): boolean {
 }
 
 /** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
-function findPause({ referrer, paused, pause, pausedFor, specConfig, statusConfig }: InspectedPool): readonly Cause[] {
+function findPause(pool: InspectedPool): readonly Cause[] {
+  const { name, paused, pause, pausedFor, specConfig, statusConfig } = pool;
   const isBehind = statusConfig !== undefined && specConfig !== statusConfig;
-  if (!paused || pausedFor !== undefined || !isBehind || referrer.name !== CONTROL_PLANE_POOL) return [];
+  if (!paused || pausedFor !== undefined || !isBehind || name !== CONTROL_PLANE_POOL) return [];
   const waiting = cannotWait('OpenShift completes no update while the pool is paused');
-  return [{ code: 'PoolPaused', referrer, by: pause && quote(pause.manager), since: pause?.at, waiting }];
+  return [{ code: 'PoolPaused', referrer: pool, by: pause && quote(pause.manager), since: pause?.at, waiting }];
 }
 
 function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, paused, pausedFor } = pool;
+  const { paused, pausedFor } = pool;
   const hasMissing = cluster.causesOfNodes(pool).some((cause) => cause.code === 'ConfigMissing');
-  const code = judgeEmptyStatus(referrer, hasMissing, cluster.now);
+  const code = judgeEmptyStatus(pool, hasMissing, cluster.now);
   if (code === undefined) return [];
   const needsUnpause = paused && pausedFor === undefined;
   const replacement = findStatusOfPool(pool, cluster);
-  return [{ code, referrer, field: 'status', needsUnpause, replacement, waiting: judgeFirstRollout(pool, cluster) }];
+  return [
+    { code, referrer: pool, field: 'status', needsUnpause, replacement, waiting: judgeFirstRollout(pool, cluster) },
+  ];
 }
 
 /** The operator sets the status when all machines of the pool run the config in the spec. */
@@ -98,12 +101,11 @@ function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Waiting {
 
 /** Each condition that ends with `Degraded`, with its own message. Releases add conditions. */
 function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause[], cluster: Cluster) {
-  const { referrer, conditions } = pool;
-  const degraded = Object.entries(conditions).filter(([type]) => type.endsWith('Degraded'));
+  const degraded = Object.entries(pool.conditions).filter(([type]) => type.endsWith('Degraded'));
   const specific = degraded.filter(([type]) => type !== DERIVED_CONDITION);
   const ofNodes = cluster.causesOfNodes(pool);
   return (specific.length > 0 ? specific : degraded).flatMap(([type, condition]): readonly Cause[] => {
-    const cause = { code: 'PoolDegraded', referrer } as const;
+    const cause = { code: 'PoolDegraded', referrer: pool } as const;
     if (type === 'ImageBuildDegraded' && buildCauses.length > 0) return [];
     if (type === NODE_CONDITION && ofNodes.length > 0) {
       const helps = ofNodes.every(({ waiting }) => waiting.helps);
@@ -125,15 +127,15 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
 
 /** A running restore unpauses the pool itself. One that was killed never does, and looks the same. */
 function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, paused, pausedFor } = pool;
+  const { paused, pausedFor } = pool;
   if (!paused || pausedFor === undefined) return [];
   const config = toConfigName(pausedFor);
-  const isNamed = cluster.nodes.some((node) => hasStrongReference(config, node.referrer));
+  const isNamed = cluster.nodes.some((node) => hasStrongReference(config, node));
   const isMissing = !cluster.configs.has(config);
   return [
     {
       code: 'PausedForRestore',
-      referrer,
+      referrer: pool,
       config,
       canContinue: isNamed && isObjectName(config),
       isMissing,
@@ -144,21 +146,21 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Cause
 
 /** In image mode a pool rolls out a config only with an image that contains it (pkg/controller/build/reconciler.go). */
 function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, specConfig } = pool;
+  const { specConfig } = pool;
   const osConfig = findOsConfig(pool, cluster);
   if (osConfig === undefined || specConfig === undefined || !cluster.isRollingOut(pool)) return [];
   const current = findCurrentBuild(pool, osConfig, cluster);
   if (current === undefined) return findGoneBuild(pool, osConfig, cluster);
-  const { failure, referrer: build } = current;
+  const { failure, name: build } = current;
   const { rebuild } = osConfig;
   if (failure === undefined) return [];
   return [
     {
       code: 'BuildFailed',
-      referrer,
-      build: build.name,
+      referrer: pool,
+      build,
       osConfig: osConfig.name,
-      canBeRepeated: build.name === osConfig.currentBuild && rebuild === undefined,
+      canBeRepeated: build === osConfig.currentBuild && rebuild === undefined,
       evidence: quote(failure),
       waiting:
         rebuild !== undefined && !isOlderThan(START_MINUTES, rebuild.since, cluster)
@@ -174,11 +176,10 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
  */
 function findCurrentBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster) {
   const own = (cluster.builds ?? []).filter((build) => build.osConfig === osConfig.name);
-  const builds = own.filter(({ referrer }) => referrer.references[0]?.config === pool.specConfig);
+  const builds = own.filter(({ references }) => references[0]?.config === pool.specConfig);
   const newest = findLatest(builds.map(({ createdAt }) => createdAt));
   return (
-    builds.find(({ referrer }) => referrer.name === osConfig.currentBuild) ??
-    builds.find(({ createdAt }) => createdAt === newest)
+    builds.find(({ name }) => name === osConfig.currentBuild) ?? builds.find(({ createdAt }) => createdAt === newest)
   );
 }
 
@@ -187,24 +188,24 @@ function findCurrentBuild(pool: InspectedPool, osConfig: InspectedOsConfig, clus
  * pool (pkg/controller/build/reconciler.go).
  */
 function findGoneBuild(pool: InspectedPool, osConfig: InspectedOsConfig, cluster: Cluster): readonly Cause[] {
-  const { referrer, movedAt, conditions } = pool;
+  const { movedAt, conditions } = pool;
   const { name, currentBuild } = osConfig;
   if (currentBuild === undefined || cluster.builds === undefined || conditions[DERIVED_CONDITION]) return [];
-  const exists = cluster.builds.some((build) => build.referrer.name === currentBuild);
+  const exists = cluster.builds.some((build) => build.name === currentBuild);
   if (exists && !isOlderThan(START_MINUTES, movedAt, cluster)) return [];
   const waiting =
     exists || isStalled(movedAt, cluster)
       ? cannotWait('Nothing builds the image that the pool waits for')
       : canWait('The operator can still start a build');
-  return [{ code: 'BuildGone', referrer, build: currentBuild, exists, osConfig: name, waiting }];
+  return [{ code: 'BuildGone', referrer: pool, build: currentBuild, exists, osConfig: name, waiting }];
 }
 
-function findOsConfig({ referrer }: InspectedPool, { osConfigs = [] }: Cluster): InspectedOsConfig | undefined {
-  return osConfigs.find(({ pool }) => pool === referrer.name);
+function findOsConfig({ name }: InspectedPool, { osConfigs = [] }: Cluster): InspectedOsConfig | undefined {
+  return osConfigs.find(({ pool }) => pool === name);
 }
 
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  const { referrer, paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
+  const { paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
   const since = cluster.stalledSince(pool);
   if (config === undefined || paused || machineCount === 0 || since === undefined) return [];
   const osConfig = findOsConfig(pool, cluster);
@@ -217,12 +218,12 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cau
   return [
     {
       code: 'RolloutStalled',
-      referrer,
+      referrer: pool,
       config,
       machineCount,
       updatedMachineCount,
       deployment: isBuilding ? 'machine-os-builder' : 'machine-config-controller',
-      build: isBuilding ? build?.referrer.name : undefined,
+      build: isBuilding ? build?.name : undefined,
       waiting,
     },
   ];

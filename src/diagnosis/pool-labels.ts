@@ -29,10 +29,8 @@ export function listLabelsForPool(
   pools: readonly InspectedPool[],
   left: readonly InspectedPool[] = [],
 ): readonly string[] {
-  const changes = parseSelector(wanted.referrer.nodeSelector).flatMap(
-    (requirement) => changeLabel(requirement, labels) ?? [],
-  );
-  const keeping = pools.filter((pool) => pool === wanted || pool.referrer.name === 'worker');
+  const changes = parseSelector(wanted.nodeSelector).flatMap((requirement) => changeLabel(requirement, labels) ?? []);
+  const keeping = pools.filter((pool) => pool === wanted || pool.name === 'worker');
   const kept = new Set(keeping.flatMap(listNeededKeys));
   const removedKeys = left.flatMap(listNeededKeys).filter((key) => Object.hasOwn(labels, key) && !kept.has(key));
   const all: readonly LabelChange[] = [...changes, ...[...new Set(removedKeys)].map((key) => ({ key }))];
@@ -49,7 +47,7 @@ export function listLabelsForPool(
 
 /** The keys without which the pool does not select a node. */
 function listNeededKeys(pool: InspectedPool): readonly string[] {
-  const requirements = parseSelector(pool.referrer.nodeSelector);
+  const requirements = parseSelector(pool.nodeSelector);
   return requirements.flatMap(({ key, operator }) => (['In', 'Exists'].includes(operator) ? [key] : []));
 }
 

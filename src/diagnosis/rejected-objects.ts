@@ -19,18 +19,18 @@ export function findRejectedSelector(referrer: Referrer, { invalidSelector }: Cl
 
 /** What the operator rejects in a pool, and says so only in its log. */
 export function findRejectedSettings(pool: InspectedPool, cluster: Cluster): readonly ObjectRejected[] {
-  const { referrer, machineConfigSelector, maxUnavailable = 1 } = pool;
-  const ofCluster = findRejectedSelector(referrer, cluster);
+  const { name, nodeSelector, machineConfigSelector, maxUnavailable = 1 } = pool;
+  const ofCluster = findRejectedSelector(pool, cluster);
   if (ofCluster !== undefined) return [ofCluster];
   const problem = typeof maxUnavailable === 'string' ? 'no percentage' : 'negative';
   const reasons = {
-    nodeSelector: findInvalidRequirement(referrer.nodeSelector),
+    nodeSelector: findInvalidRequirement(nodeSelector),
     machineConfigSelector: findInvalidRequirement(machineConfigSelector),
     maxUnavailable: LIMIT.test(JSON.stringify(maxUnavailable)) ? undefined : `${maxUnavailable} is ${problem}`,
   };
   const effect = 'The operator says so only in its log';
   return Object.entries(reasons).flatMap(([setting, reason]) =>
-    reason === undefined ? [] : [{ ...reject('MachineConfigPool', referrer.name, reason, effect), setting, referrer }],
+    reason === undefined ? [] : [{ ...reject('MachineConfigPool', name, reason, effect), setting, referrer: pool }],
   );
 }
 
@@ -53,7 +53,7 @@ export function findFailedSources(
 
 /** The sync of the operator ends there (getLayeredMachineConfigPools in pkg/operator/sync.go). */
 export function findOrphanedOsConfigs({ osConfigs = [], pools }: Cluster): readonly ObjectRejected[] {
-  const existing = new Set([...pools.map(({ referrer }) => referrer.name), ...BUILT_IN_POOLS]);
+  const existing = new Set([...pools.map(({ name }) => name), ...BUILT_IN_POOLS]);
   const effect = 'Until then, the operator installs no release, and can build no other image';
   const orphaned = osConfigs.filter(({ pool }) => !existing.has(pool));
   return orphaned.map(({ name, pool }) => reject('MachineOSConfig', name, `pool ${pool} does not exist`, effect));

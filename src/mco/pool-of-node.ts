@@ -17,15 +17,15 @@ export interface PoolOfNode<Pool> {
  * Chooses as the operator does: `master`, then the only custom pool, then `worker` (machine-config-operator,
  * pkg/helpers/helpers.go, GetPoolsForNode). It also counts pools that are being deleted.
  */
-export function findPoolOfNode<Pool extends { readonly referrer: Pick<PoolReferrer, 'name' | 'nodeSelector'> }>(
+export function findPoolOfNode<Pool extends Pick<PoolReferrer, 'name' | 'nodeSelector'>>(
   labels: Labels,
   pools: readonly Pool[],
 ): PoolOfNode<Pool> {
-  const matching = pools.filter(({ referrer }) => matchesNodeSelector(referrer.nodeSelector, labels));
+  const matching = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
   const selecting = isWindows(labels) ? [] : matching;
-  const custom = selecting.filter(({ referrer: { name } }) => name !== 'master' && name !== 'worker');
+  const custom = selecting.filter(({ name }) => name !== 'master' && name !== 'worker');
   if (custom.length > 1) return { pool: undefined, conflicting: custom, selecting };
-  const pool = selecting.find(({ referrer }) => referrer.name === 'master') ?? custom[0] ?? selecting[0];
+  const pool = selecting.find(({ name }) => name === 'master') ?? custom[0] ?? selecting[0];
   return { pool, conflicting: [], selecting };
 }
 

@@ -147,8 +147,7 @@ function hasOneNode(strong: ReferenceGroup | undefined): boolean {
 /** Early in an installation there are no pools. */
 function findStuckNode({ referrer, labels }: ConfirmedReferrer, pools: readonly PoolReferrer[]): StuckNode | undefined {
   if (referrer.kind !== 'Node' || pools.length === 0) return undefined;
-  const candidates = pools.map((each) => ({ referrer: each }));
-  const { pool, conflicting } = findPoolOfNode(labels, candidates);
+  const { pool, conflicting } = findPoolOfNode(labels, pools);
   if (pool !== undefined) return undefined;
-  return { name: referrer.name, conflictingPools: conflicting.map((each) => each.referrer.name).toSorted() };
+  return { name: referrer.name, conflictingPools: conflicting.map((each) => each.name).toSorted() };
 }

@@ -35,10 +35,10 @@ beforeEach(async () => {
 
 test('reads nodes, pools and then config names, each in one unpaged list', async () => {
   const { nodes, skippedNodes, pools, configs } = await readClusterSnapshot(api, undefined, signal);
-  expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
+  expect(nodes.map(({ name }) => name)).toEqual(['w0', 'w1']);
   expect(skippedNodes).toEqual(['edge', 'windows']);
   const specReference = { field: 'spec', config: CONFIG, strength: 'strong' };
-  expect(pools.map(({ referrer }) => referrer.references)).toEqual([[specReference]]);
+  expect(pools.map(({ references }) => references)).toEqual([[specReference]]);
   expect([...configs]).toEqual([CONFIG]);
   const { requests } = cluster.faults;
   const paths = requests.map(({ path }) => path);
@@ -59,7 +59,7 @@ test('reads only doubtful nodes again, and keeps what existed for the others', a
   cluster.create('machineconfigs', { metadata: { name: toConfigName(NEW) } });
   for (const name of ['w0', 'w1']) annotate(cluster, name, { currentConfig: NEW });
   const again = await readClusterSnapshot(api, undefined, signal, { snapshot, doubtful: new Set(['w1', 'gone']) });
-  const current = again.nodes.map(({ referrer: { name, references } }) => [name, references[0]?.config]);
+  const current = again.nodes.map(({ name, references }) => [name, references[0]?.config]);
   expect(current).toEqual([
     ['w0', OLD],
     ['w1', NEW],

@@ -79,9 +79,9 @@ test.each([
 ])(
   'judges the empty status of pool %s, %d minutes old, with %d updated machines, a dangling node: %s',
   (name, ageMinutes, updatedMachineCount, hasDanglingNode, code) => {
-    const { referrer } = inspectedPool(name, { spec: NEW, updatedMachineCount, ageMinutes });
-    expect(judgeEmptyStatus(referrer, hasDanglingNode, NOW)).toBe(code);
-    const undated = { ...referrer, emptyStatus: { since: undefined, hasUpdatedMachine: true, cannotRender: false } };
+    const pool = inspectedPool(name, { spec: NEW, updatedMachineCount, ageMinutes });
+    expect(judgeEmptyStatus(pool, hasDanglingNode, NOW)).toBe(code);
+    const undated = { ...pool, emptyStatus: { since: undefined, hasUpdatedMachine: true, cannotRender: false } };
     expect(judgeEmptyStatus(undated, hasDanglingNode, NOW)).toBe('RolloutUnfinished');
   },
 );
@@ -263,7 +263,7 @@ test('says that nothing is lost only if all nodes were read', () => {
 test('prints no command that would label a node without a label', () => {
   const annotations = { current: `rendered-infra-${'0'.repeat(32)}`, desired: `rendered-infra-${'0'.repeat(32)}` };
   const infra = inspectedPool('infra', { spec: WORKER, status: WORKER });
-  const unselectable = { ...infra, referrer: { ...infra.referrer, nodeSelector: { matchLabels: { 'a b': 'c d' } } } };
+  const unselectable = { ...infra, nodeSelector: { matchLabels: { 'a b': 'c d' } } };
   for (const pool of [infra, unselectable]) {
     const labels = plan([inspectedNode('n', { ...annotations, role: 'none' })], [FINE, pool]).filter((line) =>
       line.includes('oc label'),

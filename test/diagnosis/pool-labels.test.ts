@@ -4,8 +4,7 @@ import type { InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
 import { inspectedPool, WORKER } from './checked-cluster.ts';
 
 const pool = (name: string, nodeSelector: object): InspectedPool => {
-  const { referrer, ...rest } = inspectedPool(name, { spec: WORKER, status: WORKER });
-  return { ...rest, referrer: { ...referrer, nodeSelector } };
+  return { ...inspectedPool(name, { spec: WORKER, status: WORKER }), nodeSelector };
 };
 const select = (matchLabels: object) => ({ matchLabels });
 const WORKERS = pool('worker', select({ worker: '' }));
@@ -62,7 +61,7 @@ const ROWS: readonly Row[] = [
 ];
 
 test.each(ROWS)('$what', ({ labels, wanted, left, expected }) => {
-  const others = left.filter(({ referrer }) => referrer.name !== 'worker');
+  const others = left.filter(({ name }) => name !== 'worker');
   expect(listLabelsForPool(wanted, labels, [WORKERS, wanted, ...others], left)).toEqual(expected);
 });
 

@@ -17,14 +17,14 @@ const CASES = parse(readFileSync(new URL('pool-of-node.yaml', import.meta.url), 
 const toLabels = (roles: string) =>
   Object.fromEntries(roles.split(' ').map((role) => [`node-role.kubernetes.io/${role}`, '']));
 const POOLS = ['infra', 'master', 'rt', 'worker'].map((name) => {
-  return { referrer: { name, nodeSelector: { matchLabels: toLabels(name) } } };
+  return { name, nodeSelector: { matchLabels: toLabels(name) } };
 });
 
 test.each(Object.entries(CASES.pools))(
   'a node with the roles "%s" is in the pool, or in conflicting ones: %j',
   (roles, names) => {
     const { pool, conflicting } = findPoolOfNode(toLabels(roles), POOLS);
-    expect([pool, ...conflicting].map((found) => found?.referrer.name ?? null)).toEqual(names);
+    expect([pool, ...conflicting].map((found) => found?.name ?? null)).toEqual(names);
     const windows = findPoolOfNode({ ...toLabels(roles), 'kubernetes.io/os': 'windows' }, POOLS);
     expect(windows).toEqual({ pool: undefined, conflicting: [], selecting: [] });
   },

@@ -96,10 +96,10 @@ async function checkConfig(
 ): Promise<BootstrapConfig> {
   const { name, spec } = config;
   const poolName = parsePoolName(name) ?? null;
-  const pool = snapshot.pools.find(({ referrer }) => referrer.name === poolName);
+  const pool = snapshot.pools.find((each) => each.name === poolName);
   const usedBy = [...snapshot.nodes, ...snapshot.pools]
-    .filter(({ referrer }) => hasStrongReference(name, referrer))
-    .map(({ referrer }) => ({ kind: referrer.kind, name: referrer.name }));
+    .filter((each) => hasStrongReference(name, each))
+    .map((each) => ({ kind: each.kind, name: each.name }));
   // Machines of the control plane boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based
   // Installer").
   const needed = usedBy.length > 0 || isPoolOfControlPlane(poolName);

@@ -71,7 +71,7 @@ export async function readObstacles(
   const failedSources = await readFailedSources(api, pools, read, signal);
   const draining = nodes
     .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
-    .map(({ referrer }) => referrer.name);
+    .map(({ name }) => name);
   const drainObstacles = await readDrainObstacles(api, draining.slice(0, MAX_DRAINS), now, read, signal);
   return {
     stoppedOperators,
@@ -102,7 +102,7 @@ async function readFailedSources(
       const selected = pools.filter(({ labels }) =>
         selects(readFields(source.spec)['machineConfigPoolSelector'], labels),
       );
-      const names = selected.map(({ referrer }) => referrer.name);
+      const names = selected.map(({ name }) => name);
       return [{ kind, name: String(source.metadata?.name), message: last.message, pools: names }];
     };
     const resource = { kind, name, paths: [`/apis/${MCO_GROUP}/v1/${name}`] } as const;

@@ -78,7 +78,7 @@ async function readSource(source: string, options: SourceOptions): Promise<Sourc
     return { configs, isCollection: false };
   }
   const stats = await stat(source).catch(() => undefined);
-  if (stats === undefined && snapshot.nodes.some(({ referrer }) => referrer.name === source)) {
+  if (stats === undefined && snapshot.nodes.some((node) => node.name === source)) {
     const advice = advise(`for the node of this name, use --from node/${source}`);
     throw new CliError(`${formatPath(source)} is no file`, EXIT_CODE.usage, { advice });
   }
@@ -129,7 +129,7 @@ export async function readConfigsFromNode(
   nodeName: string,
   { api, snapshot, name, isConfirmed, signal }: SourceOptions,
 ): Promise<readonly RenderedConfig[]> {
-  const node = snapshot.nodes.find(({ referrer }) => referrer.name === nodeName);
+  const node = snapshot.nodes.find((each) => each.name === nodeName);
   if (node === undefined) {
     const advice = advise('list the nodes', shell`oc get nodes`);
     throw fail(`node ${nodeName} does not exist, or the operator does not manage it`, advice);
@@ -192,7 +192,7 @@ function findWantedNames(node: InspectedNode, snapshot: ClusterSnapshot): readon
   const paused = named.filter((config) => snapshot.pools.some(({ pausedFor }) => pausedFor === config));
   if (paused.length > 0) return paused;
   if (node.daemonReason.type === 'diskDiffers') return [];
-  if (named.length === 0) throw fail(`node ${node.referrer.name} names no config`);
+  if (named.length === 0) throw fail(`node ${node.name} names no config`);
   return named;
 }
 

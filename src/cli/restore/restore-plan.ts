@@ -141,7 +141,7 @@ function describeConfig(name: ConfigName, source: string, state: RestoreState) {
   return {
     name,
     source,
-    pool: findPool(state, parsePoolName(name))?.referrer.name ?? null,
+    pool: findPool(state, parsePoolName(name))?.name ?? null,
     namedBy: formatReferrers(strong) || null,
     comparedWith: null,
     differences: [],
@@ -172,10 +172,10 @@ function findNodesOnDisk(
   { configs }: WantedRestore,
 ): readonly InspectedNode[] {
   return nodes.filter((node) => {
-    const { referrer, labels, currentConfig, desiredConfig, daemonReason } = node;
+    const { labels, currentConfig, desiredConfig, daemonReason } = node;
     if (daemonReason.type !== 'diskDiffers') return false;
-    const isOfPool = findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name));
-    const own = configs.filter(({ origins }) => origins.some((origin) => origin.node === referrer.name));
+    const isOfPool = findPoolOfNode(labels, pools).selecting.some((pool) => pool.name === parsePoolName(name));
+    const own = configs.filter(({ origins }) => origins.some((origin) => origin.node === node.name));
     const isRead = own.some((config) => config.name === name);
     if (!isOfPool || (own.length > 0 && !isRead)) return false;
     const { comparedWith } = daemonReason;
@@ -188,7 +188,7 @@ function findNodesOnDisk(
 function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advice | undefined {
   if (nodes.length === 0) return undefined;
   const others = nodes.filter(({ currentConfig }) => currentConfig !== config);
-  const names = others.map(({ referrer }) => referrer.name);
+  const names = others.map(({ name }) => name);
   if (others.length === 0) {
     return advise('the nodes already name the config of this disk. Change back the file that they report as different');
   }
@@ -228,13 +228,13 @@ function findRejection(
 
 /** A build of a missing config can never end, and the operator starts another one for the config of the pool. */
 function rejectUnreferenced(name: ConfigName, { builds = [] }: RestoreState): Rejection {
-  const build = builds.find(({ referrer }) => hasStrongReference(name, referrer));
+  const build = builds.find((each) => hasStrongReference(name, each));
   if (build === undefined) {
     const advice = advise('see which configs are missing', shell`machineconfig-guard check`);
     return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
   }
-  const reason = `only build ${build.referrer.name} names the config`;
-  const advice = advise('delete the build', shell`oc delete machineosbuild ${build.referrer.name}`);
+  const reason = `only build ${build.name} names the config`;
+  const advice = advise('delete the build', shell`oc delete machineosbuild ${build.name}`);
   return { code: 'NotReferenced', reason, advice };
 }
 
@@ -243,7 +243,7 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
   const nodes = findForeignConfigs(state).get(name);
   if (nodes === undefined) return undefined;
   const poolName = parsePoolName(name);
-  const names = nodes.map(({ referrer }) => referrer.name);
+  const names = nodes.map((node) => node.name);
   return {
     code: 'OtherPool',
     reason: `pool ${poolName} does not select the nodes that name it: ${joinFirst(names)}`,
@@ -286,16 +286,14 @@ function findWarnings(
   const isOfNode = config.origins.some(({ type }) => type === 'node' || type === 'stdin');
   if (isOfNode && isServed(config.name, pool, steps)) {
     const meaning = 'A matching hash proves that name and content belong together, not that the operator rendered it';
-    warnings.push(
-      `New machines of pool ${pool?.referrer.name} boot with the content of ${formatOrigins(config)}. ${meaning}.`,
-    );
+    warnings.push(`New machines of pool ${pool?.name} boot with the content of ${formatOrigins(config)}. ${meaning}.`);
   }
   const isOwnPause = configs.some(({ name }) => name === pool?.pausedFor);
   if (pool?.paused === true && !isOwnPause) {
     const end = pool.pausedFor === undefined ? '' : ` until the restore of ${pool.pausedFor} ends`;
-    warnings.push(`Its pool ${pool.referrer.name} stays paused${end}.`);
+    warnings.push(`Its pool ${pool.name} stays paused${end}.`);
   }
-  if (pool?.referrer.name === CONTROL_PLANE_POOL && controlPlaneSize === undefined) {
+  if (pool?.name === CONTROL_PLANE_POOL && controlPlaneSize === undefined) {
     warnings.push(
       'The number of control plane machines is unknown, so no step waits for a missing one. ' +
         'Use --control-plane-replicas to set it.',

@@ -141,7 +141,7 @@ class RestoreRun extends StepRun {
   #listPausedPools(plans: readonly RestorePlan[]): readonly string[] {
     const isPaused = ({ paused, pausedFor }: InspectedPool) =>
       paused && this.options.configs.some(({ name }) => name === pausedFor);
-    const paused = new Set(this.#state.pools.filter(isPaused).map(({ referrer }) => referrer.name));
+    const paused = new Set(this.#state.pools.filter(isPaused).map(({ name }) => name));
     for (const { report, steps } of plans) {
       const pool = String(report.pool);
       const find = (action: StepAction) => steps.find((step) => step.action === action);

@@ -43,7 +43,7 @@ export async function readRestoreState(
 ): Promise<RestoreState> {
   const { requests: pendingRequests } = await readPendingCertificateRequests(api, signal);
   const snapshot = await readClusterSnapshot(api, undefined, signal);
-  const pools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
+  const pools = snapshot.pools.filter(({ isTerminating }) => isTerminating !== true);
   const stored = pools.find(({ pausedForMachines }) => pausedForMachines !== undefined)?.pausedForMachines;
   const givenMachines = given ?? stored;
   const controlPlaneSize =
@@ -64,7 +64,7 @@ export function listMissingNames(snapshot: ClusterSnapshot): ConfigName[] {
 
 /** Undefined if the pool does not exist, or is being deleted. */
 export function findPool({ pools }: ClusterSnapshot, name: string | null | undefined): InspectedPool | undefined {
-  return pools.find(({ referrer }) => referrer.name === name);
+  return pools.find((pool) => pool.name === name);
 }
 
 export type StepAction =
@@ -82,7 +82,7 @@ const MAX_APPROVED_REQUESTS = 20;
 export function listSteps(state: RestoreState, config: RenderedConfig, pool: InspectedPool | undefined): RestoreStep[] {
   const { name } = config;
   const isMissing = !state.configs.has(name);
-  const owner = pool === undefined ? 'without an owner' : `owned by pool ${pool.referrer.name}`;
+  const owner = pool === undefined ? 'without an owner' : `owned by pool ${pool.name}`;
   const createStep: RestoreStep = {
     action: 'CreateConfig',
     description: `create ${name}, ${owner}`,
@@ -94,8 +94,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
   const nodesStep = createNodesStep(name, state);
   if (pool === undefined) return [createStep, nodesStep].filter(({ isNeeded }) => isNeeded);
 
-  const { referrer, specConfig, statusConfig: status } = pool;
-  const { name: poolName } = referrer;
+  const { name: poolName, specConfig, statusConfig: status } = pool;
   // Without their wanted number, no machine counts as missing.
   const missingCount = countMissingMachines(state.controlPlaneSize, state).get(poolName) ?? 0;
   // The machine-config-server serves the pool's spec once a machine is updated, and else its status
@@ -152,7 +151,7 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
 }
 
 function createNodesStep(name: ConfigName, state: RestoreState): RestoreStep {
-  const nodes = state.nodes.filter(({ referrer }) => hasStrongReference(name, referrer));
+  const nodes = state.nodes.filter((each) => hasStrongReference(name, each));
   return {
     action: 'AwaitNodes',
     description: 'wait until no node that names it is Degraded',
@@ -165,9 +164,9 @@ function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], 
   const failed = nodes.filter(hasFailed);
   const example = failed.find(({ reason }) => reason !== '') ?? failed[0];
   if (example === undefined) return undefined;
-  const names = failed.map(({ referrer }) => referrer.name);
+  const names = failed.map((node) => node.name);
   const quotation = example.reason === '' ? '' : ` ("${quote(example.reason)}")`;
-  const reason = `for ${joinFirst(names)} to leave ${example.state}${quotation}`;
+  const reason = `for ${joinFirst(names)} to leave ${example.daemonState}${quotation}`;
   const missing = listMissingNames({ ...state, nodes: failed, pools: [] }).find((config) => config !== name);
   if (missing === undefined) return { reason };
   const advice = advise('another config is missing, too', shell`machineconfig-guard check`);
@@ -187,7 +186,7 @@ function buildConfig({ name, apiVersion, annotations, spec }: RenderedConfig, po
   const owner = pool && {
     apiVersion: `${MCO_GROUP}/v1`,
     kind: 'MachineConfigPool',
-    name: pool.referrer.name,
+    name: pool.name,
     uid: pool.uid,
     controller: true,
     blockOwnerDeletion: true,

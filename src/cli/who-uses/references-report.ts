@@ -89,7 +89,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
       exists: config !== undefined,
       rendered: isRenderedConfig(name),
       pool: parsePoolName(name) ?? null,
-      mergedBy: pools.filter(({ sources }) => sources.includes(name)).map(({ referrer }) => referrer.name),
+      mergedBy: pools.filter(({ sources }) => sources.includes(name)).map((pool) => pool.name),
       createdAt: config?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
       overridden: config?.isOverridden === true && isRenderedConfig(name),

@@ -137,11 +137,7 @@ const WORKERS = ['w0', 'w1', 'w2', 'w3'].map((name) => inspectedNode(name, { ...
 test.each<[string, string, Partial<RestoreState>, ConfigName?]>([
   ['NameDiffers', `contains ${MISSING}, not ${GONE}`, {}, GONE],
   ['Terminating', 'the config exists and is being deleted', { terminatingConfigs: names([MISSING]) }],
-  [
-    'NotReferenced',
-    'no node and no pool names the config',
-    { nodes: [{ ...MASTER, referrer: { ...MASTER.referrer, references: DRAINED } }] },
-  ],
+  ['NotReferenced', 'no node and no pool names the config', { nodes: [{ ...MASTER, references: DRAINED }] }],
   ['OtherPool', 'pool master does not select the nodes that name it: w0', { nodes: WORKERS.slice(0, 1) }],
   ['OtherPool', 'nodes that name it: w0, w1, w2 and 1 more', { nodes: WORKERS }],
 ])('rejects a config with %s, and warns about nothing else', (code, reason, changes, name) => {
@@ -167,7 +163,7 @@ test('advises the nodes whose disk can have the config to name it, also those of
   const onDisk = (node: string, options = {}) =>
     inspectedNode(node, { current: RENDERED, desired: RENDERED, state: 'Degraded', reason, ...options });
   const worker = inspectedPool('worker', { spec: RENDERED });
-  const infra = { ...worker, referrer: { ...worker.referrer, name: 'infra' } };
+  const infra = { ...worker, name: 'infra' };
   const nodes = [
     onDisk('advised'),
     onDisk('naming', { current: name, reason: 'unexpected on-disk state' }),
