@@ -88,12 +88,13 @@ export interface Diagnosis {
   /** The resources that the user may not read, such as `machineosbuilds`. Causes that need them are not found. */
   readonly unreadable: readonly string[];
   readonly problems: readonly Problem[];
+  /** What to do, the best first. */
+  readonly repairs: readonly PlannedRepair[];
 }
 
-/** What `check` prints: the causes with their texts, and the repairs in their order. */
-export interface DiagnosisResult extends Diagnosis {
+/** A diagnosis, and the causes that its text explains. */
+interface DiagnosisResult extends Diagnosis {
   readonly causes: readonly Cause[];
-  readonly repairs: readonly PlannedRepair[];
 }
 
 /** Finds why nodes and pools do not move. Pure: everything comes from the arguments. */

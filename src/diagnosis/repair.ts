@@ -45,10 +45,12 @@ export interface Repair {
   readonly isOneAtATime?: boolean;
 }
 
-/** A repair of one cause or of several. */
+/** A repair of one cause or of several. Part of the JSON of `check`. */
 export interface PlannedRepair {
   readonly text: string;
-  readonly command: ShellCommand | undefined;
+  /** Null if only a person can do it, or if a name in it could change the command. */
+  readonly command: ShellCommand | null;
+  /** Whether a person must choose: only if its text applies. */
   readonly alternative: boolean;
 }
 
@@ -74,7 +76,7 @@ function combine(repairs: readonly Repair[]): PlannedRepair {
   const more = all.length - targets.length;
   return {
     text: more === 0 ? text : `${text} (the first ${targets.length}; then run check again for ${more} more)`,
-    command: command?.withTargets(targets),
+    command: command?.withTargets(targets) ?? null,
     alternative,
   };
 }

@@ -1,7 +1,6 @@
 import type { CheckReport, ClusterCheck } from '../../src/cli/check/check-cluster.ts';
 import type { PendingCertificateRequests } from '../../src/client/certificate-requests.ts';
 import { parseInspectedNode, parseInspectedPool } from '../../src/client/inspected-objects.ts';
-import { advise } from '../../src/client/output/advice.ts';
 import type { MissingConfigReport } from '../../src/diagnosis/cause.ts';
 import type { DiagnosisScope } from '../../src/diagnosis/cluster.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
@@ -68,14 +67,13 @@ export function checkWithCauses(
     ...facts,
   };
   const known = { now: NOW, guardReports: new Map(Object.entries(guard)), ...scope };
-  const { causes, repairs, ...diagnosis } = diagnose(snapshot, known);
+  const { causes, ...diagnosis } = diagnose(snapshot, known);
   const report = {
     server: '127.0.0.1:6443',
     checkedAt: NOW.toISOString(),
     waitedSeconds: 0,
     ...diagnosis,
     pendingCertificateRequests,
-    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
   return { report, causes };
 }

@@ -3,7 +3,6 @@ import { type PendingCertificateRequests, readPendingCertificateRequests } from 
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
 import { type EarlierSnapshot, readClusterSnapshot, readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readGuardReports } from '../../client/guard-report.ts';
-import { type Advice, advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { Cause } from '../../diagnosis/cause.ts';
@@ -21,13 +20,6 @@ export interface CheckReport extends Diagnosis {
   /** How long `--wait` has waited, in seconds. */
   readonly waitedSeconds: number;
   readonly pendingCertificateRequests: PendingCertificateRequests;
-  /** What to do, the best first. */
-  readonly repairs: readonly RepairAdvice[];
-}
-
-export interface RepairAdvice extends Advice {
-  /** Whether a person must choose: only if its text applies. */
-  readonly alternative: boolean;
 }
 
 /** A report, and the causes that its text explains. */
@@ -93,14 +85,13 @@ async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal):
   const obstacles = await readObstacles(api, snapshot, known.now, signal);
   const unreadable = [...(snapshot.unreadable ?? []), ...obstacles.unreadable];
 
-  const { causes, repairs, ...diagnosis } = diagnose({ ...snapshot, ...obstacles, unreadable }, known);
+  const { causes, ...diagnosis } = diagnose({ ...snapshot, ...obstacles, unreadable }, known);
   const report = {
     server: api.address,
     checkedAt: known.now.toISOString(),
     waitedSeconds: 0,
     ...diagnosis,
     pendingCertificateRequests,
-    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
   return { report, causes };
 }

@@ -10,7 +10,7 @@ import {
   wrapParagraph,
   wrapText,
 } from '../../client/output/text-format.ts';
-import type { Cause, CauseCode } from '../../diagnosis/cause.ts';
+import type { Cause } from '../../diagnosis/cause.ts';
 import { getRule } from '../../diagnosis/cause-rules.ts';
 import type { CheckedPool } from '../../diagnosis/diagnose.ts';
 import type { CheckReport, ClusterCheck } from './check-cluster.ts';
@@ -22,16 +22,6 @@ const MAX_GROUPS = 5;
 const MAX_STATE_LENGTH = 24;
 const MAX_PROGRESS_MESSAGES = 5;
 const MAX_PROGRESS_LENGTH = 800;
-
-/** While these are the only causes, it is not known yet which configs are needed. */
-const UNREPORTED_CAUSES: ReadonlySet<string> = new Set<CauseCode>([
-  'NotReported',
-  'OperatorStopped',
-  'PausedForRestore',
-  'PoolsMissing',
-  'SpecEmpty',
-  'TooFewNodes',
-]);
 
 const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
 const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
@@ -194,9 +184,7 @@ function formatConclusion({ report, causes }: ClusterCheck, hasWaited: boolean):
     return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
   }
   const counts = countProblems(report) || problems[0]?.message;
-  const isMissing = causes.some(({ code }) => code === 'ConfigMissing' || code === 'ConfigTerminating');
-  const isStanding = !isMissing && causes.some(({ code }) => !UNREPORTED_CAUSES.has(code));
-  const result = `Not fine: ${counts}.${isStanding ? ' No config is missing.' : ''}`;
+  const result = `Not fine: ${counts}.`;
   if (causes.every(({ code }) => code === 'PausedForRestore')) return result;
   if (!recoverable) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatAge(waitedSeconds * 1_000)}.`;
