@@ -1,4 +1,10 @@
-import type { InspectedBuild, InspectedNode, InspectedOsConfig, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
+import type {
+  Condition,
+  InspectedBuild,
+  InspectedNode,
+  InspectedOsConfig,
+  InspectedPool,
+} from '../diagnosis/cluster-snapshot.ts';
 import { parseDaemonReason } from '../diagnosis/daemon-reason.ts';
 import { type ApiObject, findLastWrite, type ManagedWrite, parseTime } from '../kube/api-object.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
@@ -9,15 +15,6 @@ import { findReferencedConfig } from '../mco/referrer.ts';
 import { BUILDS, NODES, POOLS } from '../mco/resources.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** A condition as most kinds of Kubernetes report it. */
-export interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly message: string;
-  readonly reason: string;
-  readonly since: Date | undefined;
-}
 
 /** As the controller of nodes writes it (Kubernetes, pkg/controller/nodelifecycle). */
 const UNREPORTED = /stopped posting node status|never posted node status/;
@@ -103,9 +100,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
       findOperatorWrite(pool, ['f:status'], 'status'),
       ...rolloutChanges.map(({ since }) => since),
     ]),
-    conditions: Object.fromEntries(
-      trueConditions.map(({ type, message, reason, since }) => [type, { message: message || reason, since }]),
-    ),
+    conditions: Object.fromEntries(trueConditions.map((condition) => [condition.type, condition])),
     labels: labels ?? {},
     machineConfigSelector,
     maxUnavailable: maxUnavailable as InspectedPool['maxUnavailable'],
@@ -122,7 +117,7 @@ export function parseInspectedBuild(build: ApiObject): InspectedBuild {
   return {
     ...BUILDS.parse(build),
     osConfig: typeof osConfig === 'string' ? osConfig : undefined,
-    failure: failure && (failure.message || failure.reason || failure.type),
+    failure: failure && (failure.message || failure.type),
     isSuccessful: conditions.some(({ type }) => type === 'Succeeded'),
     createdAt: parseTime(build.metadata?.creationTimestamp),
   };
@@ -157,14 +152,14 @@ function findAnnotationWrite(object: ApiObject, key: string): ManagedWrite | und
   return findLastWrite(object, ['f:metadata', 'f:annotations', `f:${MCO_GROUP}/${key}`]);
 }
 
-/** The conditions in the status of any object. Absent or malformed values are empty texts. */
+/** The conditions in the status of any object. */
 export function parseConditions({ status }: ApiObject): readonly Condition[] {
   const { conditions } = (status ?? {}) as Fields;
   const all = (Array.isArray(conditions) ? conditions : []) as readonly (Fields | null)[];
   return all.map((condition) => ({
     type: toText(condition?.['type']),
     status: toText(condition?.['status']),
-    message: toText(condition?.['message']),
+    message: toText(condition?.['message']) || toText(condition?.['reason']),
     reason: toText(condition?.['reason']),
     since: parseTime(condition?.['lastTransitionTime']),
   }));

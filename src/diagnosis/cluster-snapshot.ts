@@ -11,6 +11,16 @@ import {
   type Referrer,
 } from '../mco/referrer.ts';
 
+/** A condition as most kinds of Kubernetes report it. Absent or malformed texts are empty. */
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  /** The message, or else the reason. */
+  readonly message: string;
+  readonly since: Date | undefined;
+}
+
 export interface NodeReadiness {
   readonly isReady: boolean;
   /** The last transition of the condition `Ready`. */
@@ -46,13 +56,7 @@ export interface InspectedNode extends NodeReferrer {
   /** Undefined if the node has no condition `Ready`. */
   readonly readiness?: NodeReadiness | undefined;
   /** A condition other than `Ready` for which the operator counts the node as unavailable. */
-  readonly pressure?: ReportedCondition | undefined;
-}
-
-export interface PoolCondition {
-  /** The message, or else the reason. Can be empty. */
-  readonly message: string;
-  readonly since: Date | undefined;
+  readonly pressure?: Condition | undefined;
 }
 
 export interface InspectedPool extends PoolReferrer {
@@ -79,7 +83,7 @@ export interface InspectedPool extends PoolReferrer {
   readonly machineConfigSelector: unknown;
   readonly maxUnavailable: number | string | undefined;
   /** Those that are True, by type. The operator combines several, such as RenderDegraded, in Degraded. */
-  readonly conditions: Readonly<Partial<Record<string, PoolCondition>>>;
+  readonly conditions: Readonly<Partial<Record<string, Condition>>>;
   readonly sources: readonly string[];
 }
 
@@ -152,14 +156,6 @@ export interface FailedSource {
   readonly pools: readonly string[];
 }
 
-/** A condition that is True, of a node or of the operator itself. */
-export interface ReportedCondition {
-  readonly type: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly since: Date | undefined;
-}
-
 /** The configs are listed last: a missing config did not exist after the references were read. */
 export interface ClusterSnapshot {
   readonly nodes: readonly InspectedNode[];
@@ -183,7 +179,7 @@ export interface ClusterSnapshot {
   readonly drainObstacles?: ReadonlyMap<string, DrainObstacles>;
   readonly failedSources?: readonly FailedSource[];
   /** The condition `Degraded` of the ClusterOperator. Its reason is the failed step, such as `RequiredPoolsFailed`. */
-  readonly operatorFailure?: ReportedCondition | undefined;
+  readonly operatorFailure?: Condition | undefined;
 }
 
 type NodesAndPools = Pick<ClusterSnapshot, 'nodes' | 'pools'>;

@@ -6,9 +6,9 @@ import {
 } from '../../src/client/inspected-objects.ts';
 import type {
   ClusterSnapshot,
+  Condition,
   ControlPlaneSize,
   DrainObstacles,
-  ReportedCondition,
 } from '../../src/diagnosis/cluster-snapshot.ts';
 import { OPERATOR_STATES } from './operator-states.ts';
 import { REASONS } from '../support/daemon-reasons.ts';
@@ -98,8 +98,8 @@ function drainObstacles(node: string, obstacles: Partial<DrainObstacles>): NonNu
 }
 
 /** A condition that has been True for two hours. */
-function trueCondition(type: string, reason: string, message: string): ReportedCondition {
-  return { type, reason, message, since: new Date(NOW.getTime() - 7_200_000) };
+function trueCondition(type: string, reason: string, message: string): Condition {
+  return { type, status: 'True', reason, message, since: new Date(NOW.getTime() - 7_200_000) };
 }
 
 const REPAIR = 'repair what the message is about. The daemon tries again';
