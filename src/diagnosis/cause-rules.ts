@@ -134,9 +134,15 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'two custom pools',
     sentence: ({ conflicting }, names, isPlural) =>
       `${names} ${be(isPlural)} in the custom pools ${joinWithAnd(conflicting.map(formatName))}`,
-    repairs: ({ referrer: { name }, labels, pool }) => {
-      const text = `leave the node in pool ${pool}, whose config it names`;
-      return labels.length === 0 ? [] : [labelNode('assignPool', text, name, labels)];
+    repairs: ({ referrer: { name }, choices }) => {
+      if (choices.length === 0) {
+        return [{ name: 'assignPool', text: 'change the labels of the node so that only one custom pool selects it' }];
+      }
+      return choices.map(({ pool, labels }) => {
+        const alternative = choices.length > 1;
+        const text = `${alternative ? 'only if it belongs there: ' : ''}leave the node in pool ${pool}`;
+        return { ...labelNode('assignPool', text, name, labels), alternative };
+      });
     },
   },
 
@@ -225,7 +231,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       `${names} ${have(isPlural)} the condition ${condition}${formatDetails(since)}`,
     repairs: ({ condition }) => {
       const remedy = condition === 'DiskPressure' ? 'free space on the disk' : 'repair the network';
-      return [{ name: 'endPressure', text: `${remedy} of the node. The operator then updates it` }];
+      return [{ name: 'endPressure', text: `${remedy} of the node. Its update then goes on` }];
     },
     isRepairedWhileWaiting: true,
   },
@@ -307,7 +313,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'Degraded',
     sentence: ({ evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} Degraded, ${evidence === '' ? 'without a reason' : 'although the configs exist'}`,
-    repairs: ({ referrer, evidence, isRepairable, isUpdating }) => {
+    repairs: ({ referrer, evidence, isRepairable, isTakenBack }) => {
       const further = readFurther(evidence);
       if (further.length > 0) return further;
       // The operator takes no cordoned node back (getAllCandidateMachines in node_controller.go).
@@ -316,7 +322,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         'operator takes it back';
       const undo: Repair = { name: 'correctSource', text, alternative: isRepairable };
       const repair: Repair = { name: 'changeBack', text: 'repair what the message is about. The daemon tries again' };
-      const repairs = [...(isRepairable ? [repair] : []), ...(isUpdating ? [undo] : [])];
+      const repairs = [...(isRepairable ? [repair] : []), ...(isTakenBack ? [undo] : [])];
       return repairs.length > 0 ? repairs : [findDaemon(referrer.name)];
     },
   },
@@ -389,11 +395,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       condition === undefined
         ? `${names} ${be(isPlural)} Degraded because of ${isPlural ? 'their' : 'its'} nodes`
         : `${names} ${be(isPlural)} ${condition}${evidence ? '' : ', without a message'}`,
-    repairs: ({ condition, evidence = '', referrer: { name } }) => {
-      if (condition === undefined) return [];
+    repairs: ({ condition, evidence = '', waiting, referrer: { name } }) => {
+      const isRendering = condition === 'RenderDegraded';
+      if (condition === undefined || (isRendering && waiting.helps)) return [];
       const further = readFurther(evidence);
       if (further.length > 0) return further;
-      if (condition !== 'RenderDegraded') return [readOperatorLog('machine-config-controller')];
+      if (!isRendering) return [readOperatorLog('machine-config-controller')];
       // Without the MachineConfigs of the workers, the nodes would lose their kubelet.
       const others = BUILT_IN_POOLS.has(name) ? '' : ', so that it also selects the MachineConfigs of pool worker';
       const text = evidence.includes('found matching selector')
@@ -401,6 +408,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         : `correct the source MachineConfig of pool ${name} that the message is about`;
       return [{ name: 'correctSource', text }];
     },
+    isRepairedWhileWaiting: true,
   },
 
   PausedForRestore: {

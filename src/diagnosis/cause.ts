@@ -80,13 +80,17 @@ interface NotReported extends NodeFields {
   readonly replacement: ConfigName | undefined;
 }
 
+/** One pool that a node can be in, and the arguments of `oc label` that leave it there. */
+export interface PoolChoice {
+  readonly pool: string;
+  readonly labels: readonly string[];
+}
+
 interface PoolConflict extends NodeFields {
   readonly code: 'PoolConflict';
   readonly conflicting: readonly string[];
-  /** The pool whose config the node names. */
-  readonly pool: string;
-  /** Arguments of `oc label` that leave the node in that pool. Empty if it is none that labels can choose. */
-  readonly labels: readonly string[];
+  /** Only the pool whose config the node names, if it can be in that one. Empty if no labels end the conflict. */
+  readonly choices: readonly PoolChoice[];
 }
 
 /** A machine of the control plane at rest runs a config of other machines, or the other way round. */
@@ -200,8 +204,8 @@ interface NodeDegraded extends NodeFields {
   readonly evidence: string;
   /** Whether a repair of what the reason names helps. No repair of a machine lets it accept some changes. */
   readonly isRepairable: boolean;
-  /** Whether the daemon has failed to update the node, so the operator takes it back once the source is as before. */
-  readonly isUpdating: boolean;
+  /** Whether the daemon has failed to update the node, and the operator takes it back once the source is as before. */
+  readonly isTakenBack: boolean;
 }
 
 /** An object that the API accepts, and the operator rejects. Without a referrer, it stops no node or pool. */
@@ -229,7 +233,7 @@ interface RolloutUnfinished extends Omit<StatusEmpty, 'code'> {
   readonly code: 'RolloutUnfinished';
 }
 
-/** The pool of the control plane is paused, but not by `restore`: no release is installed until it is unpaused. */
+/** A pool that each release requires is paused, but not by `restore`: none is installed until it is unpaused. */
 interface PoolPaused extends PoolFields {
   readonly code: 'PoolPaused';
   /** The field manager that wrote `spec.paused`, such as `kubectl-patch`. */

@@ -1,5 +1,5 @@
 import { toSeconds } from '../common/duration.ts';
-import { cannotWait, canWait, type Cause } from './cause.ts';
+import { cannotWait, canWait, type Cause, type PoolChoice } from './cause.ts';
 import { findLatest } from './times.ts';
 import {
   type Cluster,
@@ -90,13 +90,11 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const named = [node.desiredConfig, config].map((each) => cluster.livePoolByName.get(each && parsePoolName(each)));
   const own = named.find((each) => each !== undefined);
   if (conflicting.length > 0) {
-    const isOwnMovable = own !== undefined && !isPoolOfControlPlane(own.name);
     return {
       code: 'PoolConflict',
       referrer: node,
-      pool: own?.name ?? '',
-      labels: isOwnMovable ? listLabelsForPool(own, labels, cluster.livePools, conflicting) : [],
       conflicting: conflicting.map((each) => each.name),
+      choices: listChoices(node, own, cluster),
       waiting: cannotWait('A node can be in one custom pool only, so the operator neither drains nor updates it'),
     };
   }
@@ -115,6 +113,18 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     missingPool,
     waiting: lostPool?.waiting ?? cannotWait('The operator ignores a node that no pool selects'),
   };
+}
+
+/** How labels leave a node in one of its custom pools, or in the pool whose config it names, if they can. */
+function listChoices(node: InspectedNode, own: InspectedPool | undefined, cluster: Cluster): readonly PoolChoice[] {
+  const { conflicting, selecting } = cluster.poolOf(node);
+  const choose = (pool: InspectedPool): PoolChoice => {
+    return { pool: pool.name, labels: listLabelsForPool(pool, node.labels, cluster.livePools, conflicting) };
+  };
+  // No label makes a node a part of the control plane that is none.
+  const isOwnPossible = own !== undefined && (!isPoolOfControlPlane(own.name) || selecting.includes(own));
+  const wanted = isOwnPossible ? [own] : conflicting;
+  return wanted.map(choose).filter(({ labels }) => labels.length > 0);
 }
 
 /** A node at rest with a config of a deleted pool, or from across the border of the control plane. */
@@ -188,13 +198,15 @@ function judgeFailure(node: InspectedNode, cluster: Cluster): Cause | undefined 
   const evidence = quote(node.reason);
   // The daemon sets this state only then (updateErrorState in pkg/daemon/daemon.go).
   const isRefused = node.daemonState === 'Unreconcilable';
-  const since = cluster.poolOf(node).pool?.conditions['NodeDegraded']?.since;
+  const { pool } = cluster.poolOf(node);
+  // The condition can be older, because of another node.
+  const since = findLatest([pool?.conditions['NodeDegraded']?.since, node.desiredConfigWrite?.at]);
   const waiting = isRefused
     ? cannotWait('The daemon cannot apply the change to a running machine')
     : judgeProgress(RETRY, 'The daemon has tried again without success', since, cluster);
-  const isUpdating = node.currentConfig !== node.desiredConfig;
+  const isTakenBack = node.currentConfig !== node.desiredConfig && pool?.paused !== true;
   const isRepairable = !isRefused && evidence !== '';
-  return { code: 'NodeDegraded', referrer: node, evidence, waiting, isRepairable, isUpdating };
+  return { code: 'NodeDegraded', referrer: node, evidence, waiting, isRepairable, isTakenBack };
 }
 
 /** The reason stays until the node is Done. */
@@ -221,7 +233,7 @@ function judgeDisk(
     const waiting = cannotWait(
       'Its message is about a config of another pool, so see what runs on the node before you act on it',
     );
-    return { ...cause, code: 'NodeDegraded', waiting, isRepairable: false, isUpdating: false };
+    return { ...cause, code: 'NodeDegraded', waiting, isRepairable: false, isTakenBack: false };
   }
 
   const isOtherConfig = ![current, desired, undefined].includes(comparedWith);
@@ -355,8 +367,10 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
 
   const isReported = isDown && (isAwaited || findDownSince(node, cluster) !== undefined);
   const down = isReported ? judgeDown(node, readiness, cluster) : undefined;
-  if (!isAwaited) return [down];
-  return [down, findCordon(node, cluster), isDown ? undefined : findPressure(node, cluster)];
+  // A full disk also explains why an update fails, or does not go on.
+  const isStuck = hasFailed(node) || (isUpdating && isStalled(node.movedAt, cluster));
+  const pressure = !isDown && (isAwaited || isStuck) ? findPressure(node, cluster) : undefined;
+  return [down, isAwaited ? findCordon(node, cluster) : undefined, pressure];
 }
 
 function findPressure(node: InspectedNode, cluster: Cluster): Cause | undefined {

@@ -2,7 +2,7 @@ import { toSeconds } from '../common/duration.ts';
 import { cannotWait, canWait, type Cause, type Waiting } from './cause.ts';
 import { findLatest } from './times.ts';
 import { type Cluster, isOlderThan, isStalled, judgeProgress } from './cluster.ts';
-import { CONTROL_PLANE_POOL, type InspectedOsConfig, type InspectedPool } from './cluster-snapshot.ts';
+import type { InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
 import {
   findMissingOfPool,
@@ -21,6 +21,8 @@ import { hasStrongReference, type Referrer } from '../mco/referrer.ts';
 const DERIVED_CONDITION = 'Degraded';
 const NODE_CONDITION = 'NodeDegraded';
 const RENDER_CONDITION = 'RenderDegraded';
+/** The operator gives it to the pools `master` and `arbiter`, and a person can give it to others. */
+const REQUIRED_LABEL = 'operator.machineconfiguration.openshift.io/required-for-upgrade';
 /** The operator starts the build of a new config within seconds. */
 const START_MINUTES = 10;
 
@@ -69,11 +71,11 @@ function isAboutNextConfig(cause: Cause): boolean {
   return cause.code === 'ObjectRejected' && cause.setting !== 'nodeSelector' && cause.setting !== 'maxUnavailable';
 }
 
-/** The operator installs a release only once the pool of the masters is updated (syncRequiredMachineConfigPools). */
+/** The operator installs a release only once these pools are updated (syncRequiredMachineConfigPools). */
 function findPause(pool: InspectedPool): readonly Cause[] {
-  const { name, paused, pause, pausedFor, specConfig, statusConfig } = pool;
+  const { labels, paused, pause, pausedFor, specConfig, statusConfig } = pool;
   const isBehind = statusConfig !== undefined && specConfig !== statusConfig;
-  if (!paused || pausedFor !== undefined || !isBehind || name !== CONTROL_PLANE_POOL) return [];
+  if (!paused || pausedFor !== undefined || !isBehind || labels[REQUIRED_LABEL] === undefined) return [];
   const waiting = cannotWait('OpenShift completes no update while the pool is paused');
   return [{ code: 'PoolPaused', referrer: pool, by: pause && quote(pause.manager), since: pause?.at, waiting }];
 }
@@ -206,10 +208,12 @@ function findOsConfig({ name }: InspectedPool, { osConfigs = [] }: Cluster): Ins
 
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
-  const since = cluster.stalledSince(pool);
-  if (config === undefined || paused || machineCount === 0 || since === undefined) return [];
+  const stalledSince = cluster.stalledSince(pool);
+  if (config === undefined || paused || machineCount === 0 || stalledSince === undefined) return [];
   const osConfig = findOsConfig(pool, cluster);
   const build = osConfig && findCurrentBuild(pool, osConfig, cluster);
+  const since = findLatest([stalledSince, build?.createdAt]);
+  if (!isStalled(since, cluster)) return [];
   const isBuilding = osConfig !== undefined && build?.isSuccessful !== true;
   // The operator builds beside a node that is unavailable, but not for a Degraded pool.
   const isExplained = isBuilding ? conditions[DERIVED_CONDITION] !== undefined : isHeldBack(pool, cluster);

@@ -1,4 +1,5 @@
 import { REASONS } from '../support/daemon-reasons.ts';
+import { REQUIRED } from '../support/operator-objects.ts';
 import { nameConfigs } from '../support/rendered-configs.ts';
 import type { State } from './states.ts';
 
@@ -11,6 +12,8 @@ const M = nameConfigs('master');
 const W = nameConfigs('worker');
 const R = nameConfigs('worker-rt');
 const I = nameConfigs('infra');
+const C = nameConfigs('cnf');
+const ARBITER = nameConfigs('arbiter');
 const MCO = 'machineconfiguration.openshift.io';
 const MASTER = { roles: ['master'] } as const;
 const AA = { spec: W.A, status: W.A } as const;
@@ -34,6 +37,14 @@ const READ_LOG = `oc logs -n ${OPERATOR} deployment/machine-config-controller --
 const OPERATOR_PODS = `oc get pods -n ${OPERATOR} -l`;
 const FIND_DAEMON = `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`;
 
+const REPAIR = 'repair what the message is about. The daemon tries again';
+const UNDO =
+  '# undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
+  'takes it back';
+const FREE_SPACE = 'free space on the disk of the node. Its update then goes on';
+const DISK_PRESSURE = { type: 'DiskPressure', message: 'kubelet has disk pressure', minutesAgo: 120 };
+const FAILED_FOR_HOURS = { type: 'NodeDegraded', message: 'Node worker-0 is reporting: "…"', minutesAgo: 300 };
+const label = (role: string) => `node-role.kubernetes.io/${role}`;
 const both = (config: string) => ({ current: config, desired: config });
 const degraded = (reason: string) => ({ state: 'Degraded', reason });
 const byOperator = (minutesAgo: number) => ({ manager: 'machine-config-controller', minutesAgo });
@@ -926,6 +937,181 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       `machineconfig-guard restore ${W.X} --from node/worker-1`,
       `# oc annotate node worker-1 --overwrite ${MCO}/currentConfig=${W.A} ${MCO}/desiredConfig=${W.A}`,
       '# oc delete node worker-0',
+    ],
+  },
+  'a full disk beside a failed update': {
+    source: 'own: the message of the daemon can be any, and the kubelet says why it fails',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, ...degraded('failed to update OS'), conditions: [DISK_PRESSURE] },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 1], conditions: [FAILED_FOR_HOURS] } },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded', 'NodeUnavailable', 'PoolDegraded'],
+    repairs: [REPAIR, FREE_SPACE, UNDO],
+  },
+  'a full disk beside an update that does not begin': {
+    source: 'own: as above',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, movedMinutesAgo: 200, conditions: [DISK_PRESSURE] },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, ...OLD, counts: [2, 0, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: ['UpdateStalled', 'NodeUnavailable'],
+    repairs: [FREE_SPACE, FIND_DAEMON],
+  },
+  'a full disk in an update that goes on': {
+    source: 'own: the kubelet removes old images meanwhile',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, state: 'Working', movedMinutesAgo: 5, conditions: [DISK_PRESSURE] },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'a new failure beside an old one': {
+    source: 'own: the condition of the pool is that of all its nodes (pkg/controller/node/status.go)',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, ...degraded('disk failure'), desiredWrite: byOperator(300) },
+      'worker-1': { current: W.A, desired: W.B, ...degraded('image failure'), desiredWrite: byOperator(10) },
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 0, 2], maxUnavailable: 2, conditions: [FAILED_FOR_HOURS] } },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded', 'NodeDegraded?', 'PoolDegraded'],
+    repairs: [REPAIR, UNDO],
+  },
+  'a failed update in a paused pool': {
+    source: 'own: the operator takes no node of a paused pool back (syncMachineConfigPool)',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, ...degraded('failed to write file') }, 'worker-1': both(W.A) },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 1], paused: true, conditions: [FAILED_FOR_HOURS] } },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded', 'PoolDegraded'],
+    repairs: [REPAIR],
+  },
+  'pinned images that a node has not pulled for ten minutes': {
+    source: 'machine-config-operator#6046: nothing but the MachineConfigNodes says which image',
+    nodes: { 'worker-0': both(W.A) },
+    pools: {
+      worker: {
+        ...AA,
+        conditions: [
+          {
+            type: 'PinnedImageSetsDegraded',
+            message: "Node worker-0 references an invalid PinnedImageSet. See the node's MachineConfigNode resource",
+            minutesAgo: 10,
+          },
+        ],
+      },
+    },
+    configs: [W.A],
+    problems: ['PoolDegraded?'],
+    repairs: ['oc describe machineconfignodes'],
+  },
+  'two custom pools, and the one of the config is gone': {
+    source: 'own: a person has to decide (GetPoolsForNode)',
+    nodes: { 'worker-0': { roles: ['worker', 'infra', 'cnf'], ...both(R.A) } },
+    pools: { worker: AA, infra: { spec: I.A, status: I.A }, cnf: { spec: C.A, status: C.A } },
+    configs: [W.A, I.A, C.A, R.A],
+    problems: ['PoolConflict'],
+    repairs: [
+      `# oc label node worker-0 --overwrite ${label('cnf')}-`,
+      `# oc label node worker-0 --overwrite ${label('infra')}-`,
+    ],
+  },
+  'two custom pools that no label separates': {
+    source: 'own: their selectors are the same',
+    nodes: { 'worker-0': { roles: ['worker', 'infra'], ...both(R.A) } },
+    pools: {
+      worker: AA,
+      infra: { spec: I.A, status: I.A },
+      cnf: { spec: C.A, status: C.A, nodeSelector: { matchLabels: { [label('infra')]: '' } } },
+    },
+    configs: [W.A, I.A, C.A, R.A],
+    problems: ['PoolConflict'],
+    repairs: ['change the labels of the node so that only one custom pool selects it'],
+  },
+  'a master in two custom pools': {
+    source: 'own: with one, it would be in pool master (GetPoolsForNode)',
+    nodes: { 'master-0': { roles: ['master', 'infra', 'cnf'], ...both(M.A) } },
+    pools: {
+      master: { spec: M.B, status: M.A, counts: [1, 0, 0, 0] },
+      infra: { spec: I.A, status: I.A },
+      cnf: { spec: C.A, status: C.A },
+    },
+    configs: [M.A, M.B, I.A, C.A],
+    problems: ['PoolConflict'],
+    repairs: [`oc label node master-0 --overwrite ${label('infra')}- ${label('cnf')}-`],
+  },
+  'a worker in two custom pools that names a config of masters': {
+    source: 'own: a compromised node must not become a master by the advice',
+    nodes: { 'worker-0': { roles: ['worker', 'infra', 'cnf'], ...both(M.A) } },
+    pools: {
+      master: { ...MA, counts: [0, 0, 0, 0] },
+      worker: AA,
+      infra: { spec: I.A, status: I.A },
+      cnf: { spec: C.A, status: C.A },
+    },
+    configs: [M.A, W.A, I.A, C.A],
+    problems: ['PoolConflict'],
+    repairs: [
+      `# oc label node worker-0 --overwrite ${label('cnf')}-`,
+      `# oc label node worker-0 --overwrite ${label('infra')}-`,
+    ],
+  },
+  'a paused pool of arbiters in an upgrade': {
+    source: 'own: the operator requires it, too (manifests/arbiter.machineconfigpool.yaml)',
+    nodes: { 'arbiter-0': { roles: ['arbiter'], ...both(ARBITER.A) } },
+    pools: { arbiter: { spec: ARBITER.B, status: ARBITER.A, counts: [1, 0, 0, 0], paused: true } },
+    configs: [ARBITER.A, ARBITER.B],
+    problems: ['PoolPaused'],
+    repairs: ['oc patch machineconfigpool arbiter --type=merge -p {"spec":{"paused":false}}'],
+  },
+  'a paused pool that a person has made required for upgrades': {
+    source: 'own: any pool with the label (syncRequiredMachineConfigPools)',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0], paused: true, labels: REQUIRED } },
+    configs: [W.A, W.B],
+    problems: ['PoolPaused'],
+    repairs: ['oc patch machineconfigpool worker --type=merge -p {"spec":{"paused":false}}'],
+  },
+  'S6 a minute after the printed repair': {
+    source: 'own: the operator has started a build of a roll-out that is hours old',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...AB, ...OLD, counts: [1, 0, 0, 0] } },
+    osConfigs: { layered: { pool: 'worker', currentBuild: 'layered-b' } },
+    builds: { 'layered-b': { config: W.B, osConfig: 'layered', ageMinutes: 1, conditions: [{ type: 'Building' }] } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'the budget of etcd blocks a drain, because another master is lost': {
+    source: 'own: the guard pods of etcd have a PodDisruptionBudget',
+    nodes: {
+      'master-0': { ...MASTER, current: M.A, desired: M.B, state: 'Working', drainingForMinutes: 40 },
+      'master-1': { ...MASTER, ...both(M.A), notReady: { minutesAgo: 50 } },
+      'master-2': { ...MASTER, ...both(M.A) },
+    },
+    pools: { master: { spec: M.B, status: M.A, counts: [3, 0, 1, 0] } },
+    configs: [M.A, M.B],
+    obstacles: {
+      drainObstacles: new Map([
+        [
+          'master-0',
+          {
+            budgets: [
+              { namespace: 'openshift-etcd', name: 'etcd-guard-pdb', pods: ['etcd-guard-master-0'], isTemporary: true },
+            ],
+            endingPods: [],
+          },
+        ],
+      ]),
+    },
+    problems: ['DrainBlocked?', 'NodeNotReady?'],
+    repairs: [
+      'start the machine or the kubelet of each lost node',
+      'see why pods of budget openshift-etcd/etcd-guard-pdb are not ready. Leave the budget as it is',
+      '# oc delete node master-1',
     ],
   },
 };

@@ -1176,6 +1176,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.X, W.Y],
     problems: ['PoolDegraded?'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-os-builder --tail=20'],
   },
   'another condition of the pool': {
     source: 'own: a condition without a message that no release has yet',
@@ -1183,6 +1184,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.A, status: W.A, conditions: [{ type: 'SomethingDegraded' }, { type: 'Degraded' }] } },
     configs: [W.A],
     problems: ['PoolDegraded?'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
   'a roll-out that does not move': {
     source: 'own: nothing explains it',
@@ -1360,7 +1362,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
     configs: [W.A, W.B],
     problems: ['NodeUnavailable'],
-    repairs: ['free space on the disk of the node. The operator then updates it'],
+    repairs: ['free space on the disk of the node. Its update then goes on'],
   },
   'a daemon that does not start its update': {
     source: 'own: the pod of the machine-config-daemon does not run, and nothing is Degraded',

@@ -95,6 +95,10 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
   };
 }
 
+/** The operator completes no upgrade before these pools (machine-config-operator, manifests). */
+const REQUIRED_POOLS: ReadonlySet<string> = new Set(['master', 'arbiter']);
+export const REQUIRED = { 'operator.machineconfiguration.openshift.io/required-for-upgrade': '' };
+
 export interface PoolOptions {
   readonly spec?: string | undefined;
   readonly status?: string | undefined;
@@ -109,6 +113,8 @@ export interface PoolOptions {
   readonly nodeSelector?: object;
   readonly machineConfigSelector?: object;
   readonly maxUnavailable?: number | string;
+  /** By default those of the operator. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly conditions?: readonly ConditionOptions[];
   /** When the operator last changed the configuration in the spec and in the status. */
   readonly specWrittenMinutesAgo?: number;
@@ -144,6 +150,7 @@ export function buildPool(name: string, options: PoolOptions, now: Date): ApiObj
       uid: `uid-of-${name}`,
       resourceVersion: '1',
       creationTimestamp: toTime(ageMinutes, now),
+      labels: options.labels ?? (REQUIRED_POOLS.has(name) ? REQUIRED : {}),
       ...(pausedFor !== undefined && { annotations: { 'machineconfig-guard.io/paused-for-restore': pausedFor } }),
       ...(terminating && deletion),
       managedFields: [
