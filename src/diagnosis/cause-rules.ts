@@ -313,9 +313,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     summary: 'Degraded',
     sentence: ({ evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} Degraded, ${evidence === '' ? 'without a reason' : 'although the configs exist'}`,
-    repairs: ({ referrer, evidence, isRepairable, isTakenBack }) => {
+    repairs: ({ referrer, evidence, waiting, isRepairable, isTakenBack }) => {
       const further = readFurther(evidence);
-      if (further.length > 0) return further;
+      if (further.length > 0 || waiting.helps) return further;
       // The operator takes no cordoned node back (getAllCandidateMachines in node_controller.go).
       const text =
         'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The ' +
@@ -325,6 +325,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const repairs = [...(isRepairable ? [repair] : []), ...(isTakenBack ? [undo] : [])];
       return repairs.length > 0 ? repairs : [findDaemon(referrer.name)];
     },
+    isRepairedWhileWaiting: true,
   },
 
   ObjectRejected: {

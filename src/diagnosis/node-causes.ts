@@ -368,7 +368,7 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): readonly (Ca
   const isReported = isDown && (isAwaited || findDownSince(node, cluster) !== undefined);
   const down = isReported ? judgeDown(node, readiness, cluster) : undefined;
   // A full disk also explains why an update fails, or does not go on.
-  const isStuck = hasFailed(node) || (isUpdating && isStalled(node.movedAt, cluster));
+  const isStuck = isUpdating && (hasFailed(node) || isStalled(node.movedAt, cluster));
   const pressure = !isDown && (isAwaited || isStuck) ? findPressure(node, cluster) : undefined;
   return [down, isAwaited ? findCordon(node, cluster) : undefined, pressure];
 }

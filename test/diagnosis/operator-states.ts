@@ -1085,6 +1085,32 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     problems: [],
   },
+  'a changed file on a full disk, without an update': {
+    source: 'own: a full disk changes no file',
+    nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.diskDiffers(W.A)), conditions: [DISK_PRESSURE] } },
+    pools: { worker: { ...AA, counts: [1, 1, 0, 1] } },
+    configs: [W.A],
+    problems: ['DiskDiffers'],
+    repairs: [
+      `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      '# machineconfig-guard restore --from node/worker-0',
+      '# oc debug node/worker-0 -- chroot /host touch /run/machine-config-daemon-force',
+    ],
+  },
+  'an uncordon that has failed for ten minutes': {
+    source: 'own: the reason says where the rest stands, so nobody has to wait for it',
+    nodes: { 'worker-0': { ...both(W.B), ...degraded(REASONS.uncordon('worker-0')) } },
+    pools: {
+      worker: {
+        ...AB,
+        counts: [1, 0, 0, 1],
+        conditions: [{ type: 'NodeDegraded', message: 'Node worker-0 is reporting: "…"', minutesAgo: 10 }],
+      },
+    },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded?', 'PoolDegraded?'],
+    repairs: [READ_LOG],
+  },
   'the budget of etcd blocks a drain, because another master is lost': {
     source: 'own: the guard pods of etcd have a PodDisruptionBudget',
     nodes: {
