@@ -20,8 +20,11 @@ import { formatName } from '../mco/machine-config.ts';
 
 /** How a cause reads, and what ends it. Everything comes from the facts of the cause. */
 interface CauseRule<Own extends Cause> {
-  /** For the column CHECK, with the field as `current`, `desired`, `spec`, `status`, `both` or empty. */
-  readonly summary: string | ((field: string, cause: Own) => string);
+  /**
+   * For the column CHECK, with the field as `current`, `desired`, `spec`, `status`, `both` or empty. By default the
+   * words of the code, such as `node cordoned`.
+   */
+  readonly summary?: (field: string, cause: Own) => string;
   /** About all objects that have the cause, such as `nodes a and b`. No period. */
   readonly sentence: (cause: Own, names: string, isPlural: boolean) => string;
   /** Sentences after the first one and `waiting.why`, without periods. Empty ones are omitted. */
@@ -48,7 +51,6 @@ const FURTHER_LOGS = [
   ['Failed to build OS image', 'machine-os-builder'],
 ] as const;
 
-const summarizeEmpty = (field: string) => `${field} empty`;
 const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
 const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
 const verb = (isPlural: boolean, plural: string) => (isPlural ? plural : `${plural}s`);
@@ -65,12 +67,10 @@ function formatRejected({ kind, name, setting }: Pick<ObjectRejected, 'kind' | '
 
 const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   TooFewNodes: {
-    summary: '',
     sentence: ({ shortage }) => shortage,
   },
 
   OperatorStopped: {
-    summary: '',
     sentence: ({ deployment, state }) => `the operator does not run: deployment ${deployment} ${state}`,
     repairs: ({ deployment, isScaledToZero }) => {
       const text = isScaledToZero ? 'start the operator' : `see why the pods of ${deployment} do not run`;
@@ -82,13 +82,11 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   OperatorDegraded: {
-    summary: '',
     sentence: () => 'the ClusterOperator machine-config is Degraded',
     repairs: () => [readOperatorLog('machine-config-operator')],
   },
 
   PoolsMissing: {
-    summary: '',
     sentence: () => 'no MachineConfigPool exists',
     repairs: ({ isOperatorStopped }) => (isOperatorStopped ? [] : [readOperatorLog('machine-config-operator')]),
   },
@@ -131,7 +129,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PoolConflict: {
-    summary: 'two custom pools',
     sentence: ({ conflicting }, names, isPlural) =>
       `${names} ${be(isPlural)} in the custom pools ${joinWithAnd(conflicting.map(formatName))}`,
     repairs: ({ referrer: { name }, choices }) => {
@@ -147,7 +144,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PoolDeleted: {
-    summary: 'pool deleted',
     sentence: ({ config, deletedPool, isTerminating }, names, isPlural) => {
       const of = `${formatName(config)} of pool ${formatName(deletedPool)}`;
       const state = isTerminating ? 'is being deleted' : 'does not exist';
@@ -162,14 +158,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   ForeignConfig: {
-    summary: 'config of other pool',
     sentence: ({ config, pool }, names, isPlural) =>
       `${names} ${verb(isPlural, 'run')} ${formatName(config)}, and ${be(isPlural)} in pool ${formatName(pool)}`,
     repairs: ({ pool }) => [unpause(pool)],
   },
 
   NotInPool: {
-    summary: 'in no pool',
     sentence: ({ missingPool }, names, isPlural) =>
       `${names} ${be(isPlural)} in no pool: ` +
       (missingPool === undefined ? 'no node selector accepts its labels' : `pool ${missingPool} does not exist`),
@@ -189,7 +183,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   NodeNotReady: {
-    summary: 'not ready',
     sentence: ({ since }, names, isPlural) => `${names} ${be(isPlural)} not ready${formatDetails(since)}`,
     avoid: ({ isReported }) =>
       isReported ? '' : 'Do not change the annotations of a node whose kubelet does not answer: nothing reads them',
@@ -208,14 +201,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   CertificatePending: {
-    summary: 'certificate pending',
     sentence: ({ since }, names, isPlural) =>
       `${names} ${be(isPlural)} not ready${formatDetails(since)}, and ${verb(isPlural, 'wait')} for a certificate`,
     more: () => ['Later the kubelet asks for a second certificate, so run check again'],
   },
 
   NodeCordoned: {
-    summary: 'cordoned',
     sentence: ({ by, since }, names, isPlural) =>
       `${names} ${be(isPlural)} cordoned${formatDetails(since, by && `by ${by}`)}`,
     repairs: ({ referrer: { name }, by, isByProgram }) => {
@@ -237,14 +228,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   UpdateStalled: {
-    summary: 'stalled',
     sentence: ({ config, state }, names, isPlural) =>
       `${names} ${isPlural ? 'do' : 'does'} not finish the update to ${formatName(config)} (state "${state}")`,
     repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
   DrainBlocked: {
-    summary: 'drain blocked',
     sentence: ({ since, budgets, endingPods }, names) => {
       const obstacles = budgets.map(
         ({ namespace, name, pods, isTemporary }) =>
@@ -277,7 +266,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   DesiredOutdated: {
-    summary: 'desired outdated',
     sentence: ({ config }, names, isPlural) =>
       `${names} ${be(isPlural)} to update to ${formatName(config)}, which the pool does not want`,
     repairs: ({ referrer, isCordoned, replacement }) => {
@@ -289,7 +277,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   DiskDiffers: {
-    summary: 'disk differs',
     sentence: ({ comparedWith }, names, isPlural) =>
       `the ${isPlural ? 'disks' : 'disk'} of ${names} ${verb(isPlural, 'differ')} from ${formatName(comparedWith)}`,
     more: ({ annotatedBy }) => [
@@ -303,14 +290,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   Recovering: {
-    summary: 'recovering',
     sentence: (_cause, names, isPlural) =>
       `${names} still ${verb(isPlural, 'report')} an old reason. All named configs exist`,
     repairs: ({ referrer }) => [findDaemon(referrer.name)],
   },
 
   NodeDegraded: {
-    summary: 'Degraded',
     sentence: ({ evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} Degraded, ${evidence === '' ? 'without a reason' : 'although the configs exist'}`,
     repairs: ({ referrer, evidence, waiting, isRepairable, isTakenBack }) => {
@@ -340,14 +325,12 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   SpecEmpty: {
-    summary: summarizeEmpty,
     sentence: (_cause, names) =>
       `the spec.configuration.name of ${names} is empty: the operator has not rendered a config yet`,
     repairs: () => [readOperatorLog('machine-config-controller')],
   },
 
   StatusEmpty: {
-    summary: summarizeEmpty,
     sentence: (_cause, names) =>
       `the status.configuration.name of ${names} is empty: ` +
       'the machine-config-server answers new machines with HTTP 500',
@@ -358,7 +341,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   RolloutUnfinished: {
-    summary: summarizeEmpty,
     sentence: (_cause, names) =>
       `the status.configuration.name of ${names} is still empty after ${FIRST_ROLLOUT_MINUTES} minutes`,
     repairs: ({ referrer, needsUnpause }) => [
@@ -367,14 +349,13 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PoolPaused: {
-    summary: 'behind',
+    summary: () => 'behind',
     sentence: ({ by, since }, names, isPlural) =>
       `${names} ${be(isPlural)} paused${formatDetails(since, by && `by ${by}`)}, and ${be(isPlural)} not updated`,
     repairs: ({ referrer }) => [unpause(referrer.name)],
   },
 
   RolloutStalled: {
-    summary: 'stalled',
     sentence: ({ config, updatedMachineCount, machineCount }, names) =>
       `the roll-out of ${formatName(config)} in ${names} does not move: ` +
       `${updatedMachineCount} of ${machineCount} machines are updated`,
@@ -413,7 +394,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   PausedForRestore: {
-    summary: 'paused for restore',
     sentence: ({ config }, names) => `a restore of ${formatName(config)} has paused ${names}`,
     repairs: ({ referrer: { name }, config, canContinue, isMissing }) => {
       const giveUp: Repair = {
@@ -430,7 +410,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   BuildFailed: {
-    summary: 'image build failed',
     sentence: ({ build }, names) => `the OS image of ${names} was not built: MachineOSBuild ${build} failed`,
     repairs: ({ build, osConfig, canBeRepeated }) => {
       if (!canBeRepeated) {
@@ -444,7 +423,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   BuildGone: {
-    summary: 'image build gone',
     sentence: ({ build, osConfig, exists }, names) =>
       `${names} waits for MachineOSBuild ${formatName(build)}, which MachineOSConfig ${osConfig} ` +
       `names, but which ${exists ? 'is of another config' : 'does not exist'}`,
@@ -461,6 +439,15 @@ export const CAUSE_CODES = Object.keys(RULES) as readonly CauseCode[];
 /** The rule of a cause. */
 export function getRule<Own extends Cause>({ code }: Own): CauseRule<Own> {
   return RULES[code] as unknown as CauseRule<Own>;
+}
+
+/** What the column CHECK says of a cause. */
+export function summarize(cause: Cause, field: string): string {
+  const words = cause.code
+    .replaceAll(/(?=[A-Z])/g, ' ')
+    .trim()
+    .toLowerCase();
+  return getRule(cause).summary?.(field, cause) ?? words;
 }
 
 /** The repairs that are of use now: none while waiting can help, unless a person decides anyway. */

@@ -11,7 +11,7 @@ import {
   wrapText,
 } from '../../client/output/text-format.ts';
 import type { Cause } from '../../diagnosis/cause.ts';
-import { getRule } from '../../diagnosis/cause-rules.ts';
+import { getRule, summarize } from '../../diagnosis/cause-rules.ts';
 import type { CheckedPool } from '../../diagnosis/diagnose.ts';
 import type { CheckReport, ClusterCheck } from './check-cluster.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
@@ -111,9 +111,7 @@ function getNote(pool: CheckedPool, now: string): string {
 function summarizeCauses(causes: readonly Cause[]): string {
   const isBoth = causes.length === 2 && causes[0]?.code === causes[1]?.code;
   const summaries = causes.map((cause) => {
-    const { summary } = getRule(cause);
-    const field = isBoth ? 'both' : (cause.field ?? '').replace('Config', '');
-    return typeof summary === 'string' ? summary : summary(field, cause);
+    return summarize(cause, isBoth ? 'both' : (cause.field ?? '').replace('Config', ''));
   });
   return [...new Set(summaries)].join(', ');
 }
