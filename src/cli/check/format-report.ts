@@ -20,8 +20,7 @@ import { formatName } from '../../mco/machine-config.ts';
 /** Of one kind of cause. */
 const MAX_GROUPS = 5;
 const MAX_STATE_LENGTH = 24;
-const MAX_PROGRESS_MESSAGES = 5;
-const MAX_PROGRESS_LENGTH = 800;
+const MAX_PROGRESS_LENGTH = 400;
 
 const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
 const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
@@ -61,9 +60,7 @@ export function formatProgress({ report }: ClusterCheck): string {
   const requests = report.pendingCertificateRequests.requests.map(
     ({ name }) => `certificate request ${name} is pending`,
   );
-  const messages = [...report.problems.map(({ message }) => message), ...requests];
-  const more = messages.length - MAX_PROGRESS_MESSAGES;
-  const clauses = [...messages.slice(0, MAX_PROGRESS_MESSAGES), ...(more > 0 ? [`${more} more`] : [])].join('; ');
+  const clauses = [...report.problems.map(({ message }) => message), ...requests].join('; ');
   const text = [countProblems(report), clauses].filter(Boolean).join(': ');
   return toPrintableLine(text, MAX_PROGRESS_LENGTH);
 }

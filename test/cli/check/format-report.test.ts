@@ -112,5 +112,5 @@ test('formats the progress of a wait as one line, with the counts, the first pro
       'node b has not reported a configuration yet; certificate request csr-x is pending',
   );
   const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
-  expect(formatProgress(checkWithCauses(many, [POOL]))).toMatch(/^problems with 1000 of .* \w+; 995 more$/);
+  expect(formatProgress(checkWithCauses(many, [POOL]))).toMatch(/^problems with 1000 of .{300,380}\.\.\.$/);
 });
