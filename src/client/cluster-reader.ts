@@ -25,8 +25,9 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
-/** With their conditions. */
-const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
+/** Two thirds of a node are its images and addresses. */
+const NODE_PARTS = { metadata: 'whole', spec: { unschedulable: true }, status: { conditions: 'whole' } } as const;
+const NODES_WITH_STATUS = { ...NODES, isMetadataOnly: false, wanted: NODE_PARTS };
 /** Beyond it, one list of all nodes is faster. */
 const MAX_SINGLE_NODES = 100;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Earlier releases serve none. */
@@ -60,7 +61,7 @@ export async function readClusterSnapshot(
   const isCertain = ({ name }: InspectedNode): boolean => known?.doubtful.has(name) === false;
   const allNodes =
     known === undefined
-      ? await listAll(api, WHOLE_NODES, parseInspectedNode, signal, query)
+      ? await listAll(api, NODES_WITH_STATUS, parseInspectedNode, signal, query)
       : [...known.snapshot.nodes.filter(isCertain), ...(await listByName(api, [...known.doubtful], signal, query))];
   const { skippedNodes, ...cluster } = await readPools(api, signal, allNodes);
   const imageMode = await readImageMode(api, signal);
@@ -105,7 +106,10 @@ async function listByName(
   query: Readonly<Record<string, string>>,
 ): Promise<readonly InspectedNode[]> {
   const readOne = async (name: string) =>
-    await listAll(api, WHOLE_NODES, parseInspectedNode, signal, { ...query, fieldSelector: `metadata.name=${name}` });
+    await listAll(api, NODES_WITH_STATUS, parseInspectedNode, signal, {
+      ...query,
+      fieldSelector: `metadata.name=${name}`,
+    });
   return (await Promise.all(names.map(readOne))).flat();
 }
 
@@ -148,7 +152,10 @@ export async function readControlPlaneSize(api: KubeApi, signal: AbortSignal): P
   }
 }
 
-type Listable = Pick<Resource<{ readonly name: string }>, 'kind' | 'paths' | 'isMetadataOnly' | 'isNamespaced'>;
+type Listable = Pick<
+  Resource<{ readonly name: string }>,
+  'kind' | 'paths' | 'isMetadataOnly' | 'isNamespaced' | 'wanted'
+>;
 
 export async function listAll<T>(...args: Parameters<typeof list<T>>): Promise<T[]> {
   return (await list(...args)).items;

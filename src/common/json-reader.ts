@@ -6,8 +6,11 @@ const SHORT_STRING = 16;
 /** Of an array in {@link WantedMembers}. */
 const MAX_ITEMS = 100;
 
-/** The members of an object, or of the first items of an array. `true` wants a value that is neither. */
-export type WantedMembers = true | { readonly [key: string]: WantedMembers };
+/**
+ * The members of an object, or of the first items of an array. `true` wants a value that is neither, and `whole` any
+ * value.
+ */
+export type WantedMembers = true | 'whole' | { readonly [key: string]: WantedMembers };
 
 /** The bytes end within a value. */
 export class IncompleteJson extends SyntaxError {}
@@ -41,13 +44,13 @@ export class JsonReader {
   /** Reads the wanted members of a value. Throws SyntaxError if it is invalid or has one of them twice. */
   members(wanted: WantedMembers): unknown {
     const isObject = this.#peek() === OPEN_BRACE;
-    if (!isObject && this.#peek() !== OPEN_BRACKET) return this.value();
+    if (wanted === 'whole' || (!isObject && this.#peek() !== OPEN_BRACKET)) return this.value();
     if (wanted === true) return this.#skipValue();
     this.at += 1;
     return isObject ? this.#object(wanted) : this.#array(wanted);
   }
 
-  #object(wanted: Exclude<WantedMembers, true>): Readonly<Record<string, unknown>> {
+  #object(wanted: Exclude<WantedMembers, true | 'whole'>): Readonly<Record<string, unknown>> {
     const members: Record<string, unknown> = {};
     while (!this.#take(CLOSE_BRACE)) {
       if (this.#peek() !== QUOTE) throw new SyntaxError('a key is not a text');
@@ -64,7 +67,7 @@ export class JsonReader {
     return members;
   }
 
-  #array(wanted: Exclude<WantedMembers, true>): readonly unknown[] {
+  #array(wanted: Exclude<WantedMembers, true | 'whole'>): readonly unknown[] {
     const items: unknown[] = [];
     while (!this.#take(CLOSE_BRACKET)) {
       if (items.length < MAX_ITEMS) items.push(this.members(wanted));

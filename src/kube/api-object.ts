@@ -56,9 +56,9 @@ export function findLastWrite(
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
   const writes = entries.flatMap((entry) => {
     const { manager, time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
-    const at = parseTime(time);
     const isOwner = written === subresource && isWanted(String(manager)) && hasPath(fieldsV1, path);
-    return at !== undefined && isOwner ? [{ manager: String(manager), at }] : [];
+    const at = isOwner ? parseTime(time) : undefined;
+    return at === undefined ? [] : [{ manager: String(manager), at }];
   });
   return writes.toSorted((a, b) => b.at.getTime() - a.at.getTime())[0];
 }

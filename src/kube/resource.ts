@@ -1,3 +1,4 @@
+import type { WantedMembers } from '../common/json-reader.ts';
 import { objectPath } from './api-paths.ts';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi, Purpose } from './api.ts';
@@ -13,6 +14,8 @@ export interface Resource<Item extends { readonly name: string }> {
   /** One collection for each API version, the preferred one first. A 404 leads to the next. */
   readonly paths: readonly [string, ...string[]];
   readonly isMetadataOnly?: boolean | undefined;
+  /** The parts of an object that a list in JSON parses. By default all. */
+  readonly wanted?: Readonly<Record<string, WantedMembers>>;
   /** Whether the objects have namespaces, although the collection is that of all namespaces. */
   readonly isNamespaced?: boolean | undefined;
   /** Whether every cluster serves it, so that a 404 is always an error. */

@@ -1,5 +1,5 @@
 import { MalformedList } from '../errors.ts';
-import { IncompleteJson, JsonReader } from '../../common/json-reader.ts';
+import { IncompleteJson, JsonReader, type WantedMembers } from '../../common/json-reader.ts';
 import type { ApiObject } from '../api-object.ts';
 
 /** The type of an object. */
@@ -78,16 +78,25 @@ export abstract class ListParser {
 export class JsonListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
   readonly #expected: readonly ObjectType[];
+  readonly #wanted: WantedMembers;
   #position: 'start' | 'members' | 'items' | 'end' = 'start';
   readonly #members = new Map<unknown, unknown>();
   /** The API server writes the type of all items or of none. Undefined before the first one. */
   #itemType: Partial<Record<keyof ObjectType, unknown>> | undefined;
 
-  /** @param expected the types of objects that the list may have */
-  constructor(onItem: (item: ApiObject) => void, expected: readonly ObjectType[]) {
+  /**
+   * @param expected the types of objects that the list may have
+   * @param wanted the members of its items that are parsed, besides those of their type
+   */
+  constructor(
+    onItem: (item: ApiObject) => void,
+    expected: readonly ObjectType[],
+    wanted: Readonly<Record<string, WantedMembers>> | 'whole' = 'whole',
+  ) {
     super();
     this.#onItem = onItem;
     this.#expected = expected;
+    this.#wanted = wanted === 'whole' ? wanted : { apiVersion: true, kind: true, ...wanted };
   }
 
   protected override parseParts(bytes: Buffer): number {
@@ -113,7 +122,7 @@ export class JsonListParser extends ListParser {
       this.#position = 'members';
     } else if (this.#position === 'items') {
       if (reader.skipIf(']')) this.#position = 'members';
-      else this.#addItem(reader.value());
+      else this.#addItem(reader.members(this.#wanted));
     } else if (reader.skipIf('}')) {
       this.#position = 'end';
     } else {

@@ -77,7 +77,7 @@ export interface CollectionOptions {
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isNamespaced' | 'isNeeded' | 'isProtobuf'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isNamespaced' | 'isNeeded' | 'isProtobuf' | 'wanted'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   { query = {}, purpose = LISTS, onHead }: CollectionOptions = {},
@@ -103,14 +103,13 @@ export async function listCollection(
   const parser =
     isProtobuf && isMetadataOnly
       ? new ProtobufListParser(addObject, resource.isNeeded)
-      : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
+      : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])], resource.wanted);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response), itemCount: parser.itemCount };
 }
 
 function chooseMediaType({
   isMetadataOnly = false,
-
   isProtobuf,
 }: Pick<AnyResource, 'isMetadataOnly' | 'isProtobuf'>): string | undefined {
   if (!isMetadataOnly) return undefined;

@@ -10,9 +10,9 @@ const LIST = '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion"
 const METADATA_LIST = LIST.replace('NodeList', 'PartialObjectMetadataList').replace('"v1"', '"meta.k8s.io/v1"');
 
 /** Parses a list that arrives in chunks of this many bytes. */
-function parse(text: string, chunkBytes = 7) {
+function parse(text: string, chunkBytes = 7, wanted?: ConstructorParameters<typeof JsonListParser>[2]) {
   const items: object[] = [];
-  const parser = new JsonListParser((item) => items.push(item), [NODE, METADATA]);
+  const parser = new JsonListParser((item) => items.push(item), [NODE, METADATA], wanted);
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += chunkBytes) {
     parser.write(bytes.subarray(at, at + chunkBytes));
@@ -27,6 +27,22 @@ test.each([{}, NODE])('parses a list in chunks of any size whose items state the
   for (const list of [LIST.replace('[]', JSON.stringify(items)), `${spaced} \n`])
     for (let size = 1; size <= list.length; size += 1)
       expect(parse(list, size)).toEqual({ items, resourceVersion: '1' });
+});
+
+test('parses only the wanted parts of items in chunks of any size, but always their types', () => {
+  const metadata = { name: 'w0', labels: { a: 'b' } };
+  const conditions = [{ type: 'Ready' }];
+  const status = { conditions, images: [{ names: ['"]}'] }], capacity: { cpu: '4' } };
+  const items = [
+    { ...NODE, metadata, spec: { unschedulable: true, taints: [{}] }, status },
+    { ...NODE, metadata },
+  ];
+  const list = LIST.replace('[]', JSON.stringify(items));
+  const wanted = { metadata: 'whole', spec: { unschedulable: true }, status: { conditions: 'whole' } } as const;
+  const first = { ...NODE, metadata, spec: { unschedulable: true }, status: { conditions } };
+  for (let size = 1; size <= list.length; size += 1)
+    expect(parse(list, size, wanted)).toEqual({ items: [first, { ...NODE, metadata }], resourceVersion: '1' });
+  expect(() => parse(list.replace('"Node",', '"Pod",'), 7, wanted)).toThrow(MalformedList);
 });
 
 test('hands over each item as soon as it has arrived, and reads a large one a few times only', () => {
