@@ -1012,12 +1012,12 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
   'two custom pools, and the one of the config is gone': {
     source: 'own: a person has to decide (GetPoolsForNode)',
     nodes: { 'worker-0': { roles: ['worker', 'infra', 'cnf'], ...both(R.A) } },
-    pools: { worker: AA, infra: { spec: I.A, status: I.A }, cnf: { spec: C.A, status: C.A } },
+    pools: { cnf: { spec: C.A, status: C.A }, infra: { spec: I.A, status: I.A }, worker: AA },
     configs: [W.A, I.A, C.A, R.A],
     problems: ['PoolConflict'],
     repairs: [
-      `# oc label node worker-0 --overwrite ${label('cnf')}-`,
       `# oc label node worker-0 --overwrite ${label('infra')}-`,
+      `# oc label node worker-0 --overwrite ${label('cnf')}-`,
     ],
   },
   'two custom pools that no label separates': {
@@ -1036,28 +1036,28 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     source: 'own: with one, it would be in pool master (GetPoolsForNode)',
     nodes: { 'master-0': { roles: ['master', 'infra', 'cnf'], ...both(M.A) } },
     pools: {
-      master: { spec: M.B, status: M.A, counts: [1, 0, 0, 0] },
-      infra: { spec: I.A, status: I.A },
       cnf: { spec: C.A, status: C.A },
+      infra: { spec: I.A, status: I.A },
+      master: { spec: M.B, status: M.A, counts: [1, 0, 0, 0] },
     },
     configs: [M.A, M.B, I.A, C.A],
     problems: ['PoolConflict'],
-    repairs: [`oc label node master-0 --overwrite ${label('infra')}- ${label('cnf')}-`],
+    repairs: [`oc label node master-0 --overwrite ${label('cnf')}- ${label('infra')}-`],
   },
   'a worker in two custom pools that names a config of masters': {
     source: 'own: a compromised node must not become a master by the advice',
     nodes: { 'worker-0': { roles: ['worker', 'infra', 'cnf'], ...both(M.A) } },
     pools: {
+      cnf: { spec: C.A, status: C.A },
+      infra: { spec: I.A, status: I.A },
       master: { ...MA, counts: [0, 0, 0, 0] },
       worker: AA,
-      infra: { spec: I.A, status: I.A },
-      cnf: { spec: C.A, status: C.A },
     },
     configs: [M.A, W.A, I.A, C.A],
     problems: ['PoolConflict'],
     repairs: [
-      `# oc label node worker-0 --overwrite ${label('cnf')}-`,
       `# oc label node worker-0 --overwrite ${label('infra')}-`,
+      `# oc label node worker-0 --overwrite ${label('cnf')}-`,
     ],
   },
   'a paused pool of arbiters in an upgrade': {

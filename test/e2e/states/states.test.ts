@@ -35,7 +35,9 @@ function canBeCreated({ nodes, pools, builds = {}, osConfigs = {}, obstacles, re
     ({ spec, ageMinutes, specWrittenMinutesAgo, conditions = [] }) =>
       (spec === undefined && ageMinutes !== undefined) ||
       specWrittenMinutesAgo !== undefined ||
-      conditions.some(({ type }) => type === 'Updated'),
+      conditions.some(({ type }) => type === 'Updated') ||
+      // A new desired config has not failed for hours.
+      conditions.some(({ type, minutesAgo = 0 }) => type === 'NodeDegraded' && minutesAgo > 60),
   );
   return !hasWrites && !isRebuilt && !hasOldBuild && !hasOldPool && obstacles === undefined && requests === undefined;
 }
