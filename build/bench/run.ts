@@ -238,7 +238,7 @@ ${circumstances}.
 ${formatTable(columns, rows.map(formatRow))}
 - All nodes are of one pool and name the config whose deletion is denied. ${NODE_SIZE}
 - Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × 8 allowed in parallel, in new processes for each
-  number of nodes. Then the memory: VmHWM, MB are 10⁶ bytes.
+  number of nodes. Each starts when the machine is idle, or after 2 s. Then the memory: VmHWM, MB are 10⁶ bytes.
 - An answer that is later than 5 s counts with its time.
 - The plain list: one consistent list of the nodes' metadata in protobuf, by a client that only reads the bytes.
 - controller-runtime 0.21 in Go, without its limit of 20 requests a second. It denies from its cache of metadata and
