@@ -202,6 +202,15 @@ test('closes the idle connections after 1 s without a response to a GET, and sen
     if (request.url === '/slow') slow.push(response);
     else answer(request, response);
   });
+  // A body may be late: only the silence before a response says something about the connection.
+  const late = send({ path: '/slow' });
+  await clock.settle();
+  slow.shift()?.write('{');
+  await sendInParallel(3, POST);
+  await clock.pass(1_500);
+  expect(network.countOpen('api')).toBe(4);
+  network.reset('api');
+  await expect(clock.await(0, 'the error', late)).rejects.toThrow('the response is incomplete');
   await sendInParallel(3, POST);
   const hanging = send({ path: '/slow' }).catch((error: unknown) => String(error));
   await clock.pass(999);

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { expect, test, vi } from 'vitest';
+import type { SeenRequest } from '../support/faults.ts';
 import { expectRecorded, expectRecovered, expectRight } from './oracles.ts';
 import type { VirtualReplica } from './replica.ts';
 import { OTHER, startWorld, UNUSED, USED } from './world.ts';
@@ -136,6 +138,50 @@ test('an object that the guard cannot read denies what is unused, until it is re
   world.setNode('worker-2', USED);
   await expectRecovered(world);
   expect(replica.messages()).toContain('watching nodes again');
+});
+
+test('the MachineConfigGuard is created again, and every 10 s if that fails', async () => {
+  const { world, clock } = await startWorld();
+  const recover = world.faults.intercept(({ method }) => (method === 'POST' ? { status: 500 } : 'pass'));
+  const isAttempt = ({ method, path }: SeenRequest) => method === 'POST' && path.endsWith('/machineconfigguards');
+  const countAttempts = () => world.faults.requests.filter(isAttempt).length;
+  const before = countAttempts();
+  world.cluster.erase('machineconfigguards', 'cluster');
+  await clock.pass(9_000);
+  expect(countAttempts() - before).toBe(1);
+  recover();
+  await clock.within(4_000, 'it exists', () => world.guard !== undefined);
+});
+
+/** Returns how to count the listeners on all signals that have not aborted. */
+function spyOnListeners(): () => number {
+  const { mock } = vi.spyOn(EventTarget.prototype, 'addEventListener');
+  return () => {
+    const signals = mock.contexts.filter((target) => target instanceof AbortSignal);
+    const waiting = [...new Set(signals)].filter(({ aborted }) => !aborted);
+    return waiting.flatMap((signal) => getEventListeners(signal, 'abort')).length;
+  };
+}
+
+test('watches and reviews leave neither a timer nor a listener', async () => {
+  const { world, replica, clock } = await startWorld();
+  const countListeners = spyOnListeners();
+  const listeners: number[] = [];
+  for (let count = 0; count < 4; count += 1) {
+    for (const watch of world.faults.watches) watch.end();
+    for (const config of [USED, UNUSED]) await replica.review(config);
+    await clock.pass(60_000);
+    listeners.push(countListeners());
+  }
+  expect(new Set(listeners).size).toBe(1);
+  // In this mode a review needs no request, which would have timers.
+  world.setGuardSpec({ mode: 'Disabled' });
+  await clock.pass(2_000);
+  const countTimersAfterReview = async () => {
+    await replica.review(USED);
+    return vi.getTimerCount();
+  };
+  expect(await countTimersAfterReview()).toBe(await countTimersAfterReview());
 });
 
 test('a revoked token is read again, and no review notices', async () => {

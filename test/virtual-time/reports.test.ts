@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/api/annotations.ts';
+import { groupBy } from '../../src/common/group-by.ts';
 import { operatorAnnotations } from '../support/operator-objects.ts';
 import { expectAnnounced, expectRecorded, expectRecovered } from './oracles.ts';
 import { OTHER, startWorld, UNUSED, USED } from './world.ts';
@@ -129,11 +130,36 @@ test('tasks that fail are counted, and logged once', async () => {
   recover();
   world.setNode('worker-1', USED);
   await expectRecovered(world);
-  // Another outage after a renewal is another problem.
-  await clock.pass(27_000);
-  world.answer(/\/leases\//, { status: 500 });
-  const countProblems = () => replica.messages().filter((message) => message.startsWith('cannot acquire')).length;
-  await clock.within(30_000, 'the problem is logged again', () => countProblems() === 2);
+});
+
+test('each problem of an outage is logged once, and again in the next outage', async () => {
+  const { world, clock, replica } = await startWorld({ followsSecret: true });
+  for (const config of [OTHER, USED]) {
+    const recover = world.answer(/(?:apiservers|leases|machineconfigguards|secrets)\/|nodes$/, { status: 500 });
+    world.network.reset(replica.name);
+    world.setNode('worker-1', config);
+    world.setPoolStatus(config);
+    // The Lease is renewed every 26 s.
+    await clock.pass(30_000);
+    recover();
+    await clock.pass(30_000);
+  }
+  const isLogged = (message: string) => /^cannot .* answered 500|(?:nodes|readable|used) again$/.test(message);
+  const problems = replica.messages().filter(isLogged);
+  const counts = [...groupBy(problems, (text) => text)].map(([text, { length }]) => `${length} ${text.split(':')[0]}`);
+  expect(counts.toSorted()).toEqual([
+    '2 cannot acquire the status lease',
+    '2 cannot read apiservers.config.openshift.io',
+    // Before and after 15 s.
+    '2 cannot read machineconfigguard cluster',
+    '2 cannot read machineconfigguard cluster',
+    '2 cannot read secret machineconfig-guard/machineconfig-guard-ca',
+    '2 cannot watch nodes',
+    '2 cannot write the status',
+    '2 machineconfigguard cluster is readable again',
+    '2 secret machineconfig-guard/machineconfig-guard-ca can be used again',
+    '2 watching nodes again',
+  ]);
 });
 
 test('the servers follow the TLS profile of the cluster within 10 s', async () => {
