@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
 import { NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { runProgram } from '../cli/run-program.ts';
+import { skipWaits } from '../cli/steps/stopping-api.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
 const USED = `${NEW} is in use by 1 node and 1 pool.`;
@@ -40,6 +42,35 @@ test.each([
     stderr: `machineconfig-guard: the API server at ${address} did not answer in time; raise --request-timeout\n`,
   });
   expect(setTimer).toHaveBeenCalledWith(expect.any(Function), ms);
+});
+
+test.each([
+  ['status', 10_000],
+  ['who-uses', 30_000],
+])('%s gives up on a request after %d ms by default', async (command, ms) => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.faults.intercept(() => 'hang');
+  skipWaits();
+  expect((await run(command)).exitCode).toBe(3);
+  expect(performance.now()).toBe(ms);
+});
+
+test('ends with the first error, although another request hangs', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  const held: ServerResponse[] = [];
+  const hold = (response: ServerResponse) => {
+    held.push(response);
+    if (held.length < 2) return;
+    held
+      .find(({ req }) => req.url?.includes('/deployments/') === false)
+      ?.writeHead(400)
+      .end();
+  };
+  const isHeld = (requestPath: string) => /\/deployments\/|\/validatingwebhookconfigurations$/.test(requestPath);
+  cluster.faults.intercept(({ path: requestPath }) => (isHeld(requestPath) ? hold : 'pass'));
+  expect((await run('verify')).exitCode).toBe(3);
+  // An open connection would keep the process until the timeout of the request.
+  await expect.poll(() => held.map(({ destroyed }) => destroyed), { timeout: 10_000 }).toEqual([true, true]);
 });
 
 test('explains a certificate of an unknown authority, exits with 3 and does not retry', async () => {

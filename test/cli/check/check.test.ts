@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
-import type { CheckReport } from '../../../src/cli/check/check-cluster.ts';
+import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import { NODES_PATH } from '../../../src/kube/api-paths.ts';
 import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster, TIME } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { GUARD_PATH } from '../../../src/api/paths.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
+import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
+import { skipWaits, StoppingApi } from '../steps/stopping-api.ts';
 
 const TYPO = NEW.replace('rendered', 'render');
 
@@ -77,6 +79,33 @@ test.each([
   }));
   expect(problems).toEqual(code === undefined ? [] : [{ code, evidence: 'no ConfigMap' }]);
   expect(actual).toBe(exitCode);
+});
+
+const POD = { metadata: { name: 'a', namespace: 'b', labels: { app: 'c' } } };
+
+test.each([
+  ['a pod', POD, 1],
+  ['a pod that has succeeded', { ...POD, status: { phase: 'Succeeded' } }, 0],
+  ['a pod that has failed', { ...POD, status: { phase: 'Failed' } }, 0],
+  ['a pod of a DaemonSet', { metadata: { ...POD.metadata, ownerReferences: [{ kind: 'DaemonSet' }] } }, 0],
+  ['a static pod', { metadata: { ...POD.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } }, 0],
+])('a drain evicts %s or not, and waits for its budget', async (_case, pod, exitCode) => {
+  const { run, cluster } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { desiredConfig: OLD, desiredDrain: 'drain-x', lastAppliedDrain: 'uncordon-x' });
+  const budget = {
+    metadata: { name: 'd', namespace: 'b' },
+    spec: { selector: { matchLabels: POD.metadata.labels } },
+    status: { disruptionsAllowed: 0, expectedPods: 1, desiredHealthy: 1 },
+  };
+  const toList = (apiVersion: string, kind: string, item: object) => {
+    const body = { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '1' }, items: [item] };
+    return { status: 200, body };
+  };
+  cluster.faults.intercept(({ path }) => {
+    if (path === '/api/v1/pods') return toList('v1', 'Pod', pod);
+    return path.endsWith('/poddisruptionbudgets') ? toList('policy/v1', 'PodDisruptionBudget', budget) : 'pass';
+  });
+  expect((await run('check')).exitCode).toBe(exitCode);
 });
 
 test('reads a second time before it reports an unrecoverable problem', async () => {
@@ -167,6 +196,14 @@ test('--wait waits for a consistent cluster, and prints one line per change on s
     /does not serve machineconfigpools.*\n.*problems with 1 of 2 nodes: node worker-1 has not reported.*\n$/,
   );
   for (const line of stderr.trimEnd().split('\n')) expect(line).toMatch(/^ {2,}\d+s {2}\S/);
+});
+
+test('--wait gives up after 30 s if the API server has never answered', async () => {
+  const api = new StoppingApi(new InMemoryCluster(), 'connection lost', 0);
+  skipWaits();
+  const checking = checkCluster(api.client, { hasControlPlane: true, wait: { timeoutMs: 600_000 } });
+  await expect(checking).rejects.toThrow('cannot get configmaps');
+  expect(performance.now()).toBe(30_000);
 });
 
 test('--wait exits with 1 immediately if a problem is unrecoverable', async () => {

@@ -11,6 +11,7 @@ import { InProcessApi } from '../../support/in-process-api.ts';
 import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
 import { buildKubeconfig, connectionFromKubeconfig } from '../../support/kubeconfig.ts';
 import type { ConfigName } from '../../../src/mco/machine-config.ts';
+import { skipWaits } from '../steps/stopping-api.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -81,11 +82,13 @@ interface NodeCase {
   readonly hasPod?: boolean;
   /** The texts of the two files. Others do not exist. */
   readonly files?: Readonly<Record<string, string>>;
+  readonly end?: ExecResult['end'];
 }
 
 /** Returns the names and sources of the copies, or the problem and the command that reads them by SSH. */
-async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = true, files = {} }: NodeCase) {
+async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = true, files = {}, end }: NodeCase) {
   const server = await startExecServer(([, file = '']) => {
+    if (end !== undefined) return { end };
     const stdout = files[file.replace(/^\/rootfs/, '')];
     return stdout === undefined ? { stderr: `cat: ${file}: No such file`, exitCode: 1 } : { stdout };
   });
@@ -128,6 +131,13 @@ const CONTENTS = { [FIRST_BOOT]: MISSING.text, [UPDATE]: OTHER.text };
 const FROM_FIRST_BOOT = [[MISSING.name, `node/worker0:${FIRST_BOOT}`]];
 const FROM_UPDATE = [[OTHER.name, `node/worker0:${UPDATE}`]];
 const cannotRead = (subject: string, failures: string) => `cannot read ${subject} from node worker0: ${failures}`;
+
+test('gives up on each file after 30 s if the kubelet hangs', async () => {
+  skipWaits();
+  const { result } = await readFromNode({ end: 'hang' });
+  expect(result[0]).toBe(cannotRead(MISSING.name, `${FIRST_BOOT}: timed out; ${UPDATE}: timed out`));
+  expect(performance.now()).toBe(60_000);
+});
 
 test.each<[string, NodeCase, readonly unknown[]]>([
   ['its missing config', { node: { ...NAMED, desired: OTHER.name }, files: CONTENTS }, FROM_FIRST_BOOT],
