@@ -96,9 +96,10 @@ test('a leaf signs nothing, and names the key of its authority as that does', as
   const leaf = new X509Certificate((await issue([SERVICE], [], replaced)).certificatePem);
   expect(leaf.subject).toBe('CN=machineconfig-guard');
   const der = leaf.raw.toString('hex');
-  // Critical basicConstraints {} and keyUsage { digitalSignature, keyEncipherment }.
+  // Critical basicConstraints {}, keyUsage { digitalSignature, keyEncipherment } and extKeyUsage { serverAuth }.
   expect(der).toContain('0603551d130101ff04023000');
   expect(der).toContain('0603551d0f0101ff0404030205a0');
+  expect(der).toContain('0603551d25040c300a06082b06010505070301');
   const [, keyIdentifier] =
     /0603551d0e04160414(.{40})/.exec(new X509Certificate(authority.certificatePem).raw.toString('hex')) ?? [];
   expect(der).toContain(`0603551d23041830168014${keyIdentifier}`);

@@ -859,7 +859,8 @@ export const STATES: Readonly<Record<string, State>> = {
         ...both(W.A),
         state: 'Degraded',
         reason: 'a reason',
-        cordon: { manager: 'kubectl-cordon', minutesAgo: 600 },
+        // A browser, with the web console.
+        cordon: { manager: 'Mozilla', minutesAgo: 600 },
       },
       'worker-1': both(W.A),
     },

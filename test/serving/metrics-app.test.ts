@@ -107,3 +107,13 @@ test('reviews 10 of 100 unknown tokens and then one per second, and answers 429 
   await scrapeAll(unknownTokens(100).toReversed());
   expect(countTokenReviews()).toBe(14);
 });
+
+test('answers 200 to a known token beside many unknown ones, also after its review has failed', async () => {
+  expect(await scrapeAll(['good'])).toEqual([200]);
+  vi.advanceTimersByTime(60_001);
+  isUnreachable = true;
+  expect(await scrapeAll(['good'])).toEqual([503]);
+  isUnreachable = false;
+  await scrapeAll(unknownTokens(10));
+  expect(await scrapeAll(['good', 'bad'])).toEqual([200, 429]);
+});
