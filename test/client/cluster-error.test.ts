@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type CommandRole, toCliError } from '../../src/client/cluster-error.ts';
-import { ClusterAccessError } from '../../src/client/cluster-access.ts';
+import { ClusterAccessError, isRetryableRead } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
@@ -54,7 +54,10 @@ test.each(Object.entries(connections))('explains a connection that fails with %s
   const cert = { subjectaltname: 'DNS:api.example' };
   const cause = new ApiUnreachable('', { cause: Object.assign(new Error(''), { code, cert }) });
   const message = expect.stringContaining(`cannot connect to ${SERVER}: ${reason}`) as string;
-  expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API)).toMatchObject({ exitCode: 3, message });
+  const error = new ClusterAccessError('list', NODES_PATH, cause);
+  expect(toCliError(error, API)).toMatchObject({ exitCode: 3, message });
+  // A retry cannot help before a person has corrected the certificate.
+  expect(isRetryableRead(error)).toBe(!code.includes('CERT'));
 });
 
 test.each<[Error, number, string]>([

@@ -10,6 +10,7 @@ import type { ClusterFlags } from '../../src/client/cluster-options.ts';
 import { loadConnection } from '../../src/client/kubeconfig.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 import { buildKubeconfig } from '../support/kubeconfig.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 let home: string;
 
@@ -157,6 +158,11 @@ test.each<[string, object]>([
 ])('reads the token of %s from its file, without the line break at its end', async (_title, user) => {
   writeFileSync(path.join(home, 'token'), 'abc\n');
   const kubeconfig = writeKubeconfig('k', 'k', user);
-  const { headers } = await loadConnection({ kubeconfig }).credentials();
-  expect(headers).toEqual({ Authorization: 'Bearer abc' });
+  const connection = loadConnection({ kubeconfig });
+  expect((await connection.credentials()).headers).toEqual({ Authorization: 'Bearer abc' });
+  // The client library reads it once a minute.
+  writeFileSync(path.join(home, 'token'), 'def\n');
+  fakeUntilEnd('Date');
+  vi.setSystemTime(Date.now() + 71_000);
+  expect((await connection.credentials()).headers).toEqual({ Authorization: 'Bearer def' });
 });

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
@@ -38,9 +39,20 @@ test('writes one Event of a config, reason and variant in six minutes', async ()
     await record({ note: `denial ${retry}` });
     vi.advanceTimersByTime(500);
   }
-  const eventTime = '2026-11-20T12:00:00.000000Z';
-  const body = { type: 'Warning', reason: 'DeletionDenied', eventTime, note: 'denial 0', regarding: CONFIG };
-  expect(requests).toMatchObject([{ method: 'POST', path: EVENTS, purpose: PURPOSE, body }]);
+  expect(requests).toMatchObject([{ method: 'POST', path: EVENTS, purpose: PURPOSE }]);
+  expect(requests[0]?.body).toEqual({
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: names()[0], namespace: 'default' },
+    eventTime: '2026-11-20T12:00:00.000000Z',
+    type: 'Warning',
+    reason: 'DeletionDenied',
+    action: 'Delete',
+    note: 'denial 0',
+    reportingController: 'example.io/test',
+    reportingInstance: hostname(),
+    regarding: CONFIG,
+  });
   const regarding = { ...CONFIG, uid: 'another-uid' };
   await record({ regarding }, { reason: 'DeletionOverridden' }, { variant: 'a-user' }, { variant: 'another-user' });
   vi.advanceTimersByTime(6 * 60_000 - 500 * 500);

@@ -187,6 +187,8 @@ test('a serving certificate is renewed after two thirds of its life, and with a 
     (await replica.scrape()).get('mcguard_certificate_expiry_timestamp_seconds{certificate="serving"}');
   const first = await replica.shakeHands('securePort');
   expect(await readExpiry()).toBe(Date.parse(first.validTo) / 1_000);
+  const service = 'DNS:machineconfig-guard.machineconfig-guard.svc';
+  expect(first.subjectAltName).toBe(`${service}, ${service}.cluster.local`);
   clock.skip(4 * DAY_MS);
   await clock.pass(2_000);
   expect((await replica.shakeHands('securePort')).fingerprint256).toBe(first.fingerprint256);

@@ -5,6 +5,7 @@ import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster, 
 import { usageError } from '../run-program.ts';
 import { GUARD_PATH } from '../../../src/api/paths.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
+import type { Fault } from '../../support/faults.ts';
 import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { skipWaits, StoppingApi } from '../steps/stopping-api.ts';
 
@@ -81,6 +82,17 @@ test.each([
   expect(actual).toBe(exitCode);
 });
 
+const PODS_PATH = '/api/v1/pods';
+
+/** The cluster in memory has neither pods nor budgets. */
+function answerDrain(path: string, pods: readonly object[] = [], budgets: readonly object[] = []): Fault {
+  const toList = (apiVersion: string, kind: string, items: readonly object[]): Fault => {
+    return { status: 200, body: { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '1' }, items } };
+  };
+  if (path === PODS_PATH) return toList('v1', 'Pod', pods);
+  return path.endsWith('/poddisruptionbudgets') ? toList('policy/v1', 'PodDisruptionBudget', budgets) : 'pass';
+}
+
 const POD = { metadata: { name: 'a', namespace: 'b', labels: { app: 'c' } } };
 
 test.each([
@@ -97,15 +109,21 @@ test.each([
     spec: { selector: { matchLabels: POD.metadata.labels } },
     status: { disruptionsAllowed: 0, expectedPods: 1, desiredHealthy: 1 },
   };
-  const toList = (apiVersion: string, kind: string, item: object) => {
-    const body = { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '1' }, items: [item] };
-    return { status: 200, body };
-  };
-  cluster.faults.intercept(({ path }) => {
-    if (path === '/api/v1/pods') return toList('v1', 'Pod', pod);
-    return path.endsWith('/poddisruptionbudgets') ? toList('policy/v1', 'PodDisruptionBudget', budget) : 'pass';
-  });
+  cluster.faults.intercept(({ path }) => answerDrain(path, [pod], [budget]));
   expect((await run('check')).exitCode).toBe(exitCode);
+});
+
+test('reads the pods of at most five nodes that drain', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  for (let index = 0; index < 7; index += 1)
+    createNode(cluster, `node-${index}`, { currentConfig: NEW, desiredConfig: OLD, desiredDrain: 'drain-x' });
+  let lists = 0;
+  cluster.faults.intercept(({ path }) => {
+    if (path === PODS_PATH) lists += 1;
+    return answerDrain(path);
+  });
+  await run('check');
+  expect(lists).toBe(5);
 });
 
 test('reads a second time before it reports an unrecoverable problem', async () => {

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { ProgramError, runProgram } from '../../../src/rendered-config/operator/run-program.ts';
+import { createTemporaryDirectory } from '../../cli/temporary-directory.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -17,7 +20,10 @@ test('returns the exit code, and what the program prints on both streams', async
 
 // `sleep` outlives its shell, and keeps the streams open.
 test('ends the program after the timeout, and if it is aborted', async () => {
-  await expect(runShell('sleep 3 & wait', 50)).rejects.toThrow(new ProgramError('sh has not ended after 0.05 s'));
+  const file = path.join(createTemporaryDirectory(), 'file');
+  const script = `trap '' TERM; sleep 3; touch ${file}`;
+  await expect(runShell(script, 500)).rejects.toThrow(new ProgramError('sh has not ended after 0.5 s'));
+  expect(existsSync(file)).toBe(false);
   await expect(runShell('sleep 3', TIMEOUT_MS, AbortSignal.timeout(50))).rejects.toThrow('aborted due to timeout');
   await expect(runShell('true', TIMEOUT_MS, AbortSignal.abort())).rejects.toThrow('aborted');
 });
