@@ -68,6 +68,16 @@ function spoilDates(pem: string) {
 const GARBAGE = '-----BEGIN CERTIFICATE-----\nx';
 const ANOTHER = 'the private key belongs to another certificate';
 
+test('reads the files each second', async () => {
+  const { messages, write, start } = await createFiles(first);
+  await start();
+  await awaitTimer();
+  await write(second);
+  vi.advanceTimersByTime(1_000);
+  await awaitTimer();
+  expect(messages()).toEqual([LOADED, 'serving certificate replaced']);
+});
+
 test.each<[string, () => Partial<KeyPair>, string]>([
   ['there is no key', () => ({ certificatePem: first.certificatePem }), '/tls.key does not exist.'],
   ['the key belongs to another certificate', () => ({ ...first, privateKeyPem: second.privateKeyPem }), ANOTHER],

@@ -45,6 +45,12 @@ test.each([new ApiUnreachable('the response is incomplete'), new MalformedList('
   },
 );
 
+test('quotes a whole paragraph of a policy', () => {
+  const text = `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ${'reason '.repeat(120)}ends here`;
+  const error = toCliError(new ClusterAccessError('create', NODES_PATH, new ApiError(422, '', text)), API);
+  expect((error as CliError).message).toBe(`${SERVER} denies create of nodes: ${text}`);
+});
+
 test('advises no role if the user may not impersonate', () => {
   const cause = new ApiError(403, '', 'users "b" is forbidden: User "a" cannot impersonate resource "users"');
   expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API, 'reader')).toMatchObject({ advice: [] });

@@ -26,7 +26,12 @@ test('accepts a cluster flag before and after the command, and sends the imperso
   ])
     expect(await runProgram(args)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(USED), stderr: '' });
   const authorization = expect.stringMatching(/^Bearer /) as string;
-  expect(cluster.faults.requests.at(-1)?.headers).toMatchObject({ 'impersonate-user': 'alice', authorization });
+  expect(cluster.faults.requests.at(-1)?.headers).toMatchObject({
+    'impersonate-user': 'alice',
+    // The audit log has it.
+    'user-agent': 'machineconfig-guard/who-uses',
+    authorization,
+  });
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
 import type { SeenRequest } from '../support/faults.ts';
+import { findKind } from '../support/in-memory-cluster/kinds.ts';
 import { expectRecorded, expectRecovered, expectRight } from './oracles.ts';
 import type { VirtualReplica } from './replica.ts';
 import { OTHER, startWorld, UNUSED, USED } from './world.ts';
@@ -138,6 +139,20 @@ test('an object that the guard cannot read denies what is unused, until it is re
   world.setNode('worker-2', USED);
   await expectRecovered(world);
   expect(replica.messages()).toContain('watching nodes again');
+});
+
+test('a kind whose CRD is created later is watched within 6 s', async () => {
+  const { world, clock } = await startWorld();
+  const [kind, { servedVersions, requests, watches }] = [findKind('machineosbuilds'), world.faults];
+  const versions = servedVersions.get(kind) ?? [];
+  servedVersions.set(kind, []);
+  for (const watch of watches) watch.end();
+  await clock.pass(20_000);
+  servedVersions.set(kind, versions);
+  const before = requests.length;
+  const isWatch = (request: SeenRequest) => request.isWatch && request.path.endsWith('/machineosbuilds');
+  await clock.pass(6_000);
+  expect(requests.slice(before).filter(isWatch)).toHaveLength(1);
 });
 
 test('the MachineConfigGuard is created again, and every 10 s if that fails', async () => {

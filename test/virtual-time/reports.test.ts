@@ -62,7 +62,9 @@ test('a dangling reference is reported everywhere within 5 s, and no longer afte
     { config: MISSING },
   ]);
   expect(world.findCondition('ReferencesConsistent')).toMatch(/^False DanglingReferences: 2 dangling references: /);
-  expect(world.listEvents('DanglingReference')).toMatchObject([{ regarding: { kind: 'Node', name: 'worker-1' } }]);
+  expect(world.listEvents('DanglingReference')).toMatchObject([
+    { regarding: { kind: 'Node', name: 'worker-1', uid: 'worker-1' } },
+  ]);
   expect((await replica.scrape()).get('mcguard_dangling_references')).toBe(2);
   const text = 'dangling reference: Node worker-1 (currentConfig) names';
   expect(replica.messages().filter((message) => message.startsWith(text))).toHaveLength(1);

@@ -57,7 +57,9 @@ test('deletes what denies first, by uid, and proves by a dry run on a config in 
   expect(outcome).toEqual(COMPLETE);
   expect([report.remaining, listInstalled(cluster)]).toEqual([[], []]);
   expect(writes.map(({ path }) => path.split('/').at(-2))).toEqual(INSTALLED.map(([resource]) => resource));
-  expect(writes.map(({ body }) => body)).toMatchObject(uids.map((uid) => ({ preconditions: { uid } })));
+  expect(writes.map(({ body }) => body)).toMatchObject(
+    uids.map((uid) => ({ propagationPolicy: 'Background', preconditions: { uid } })),
+  );
   expect(report.dryRun).toEqual({ config: IN_USE, answer: { status: 200, message: '' } });
   expect(report.steps.map(({ action }) => action)).toEqual([...INSTALLED.map(() => 'DeleteObject'), 'DryRunDeletion']);
   // Only the metadata of its own objects is read.
