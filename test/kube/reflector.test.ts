@@ -221,8 +221,9 @@ test.each([
 ])('watches again without a pause if each watch has lasted until %s', async (_until, probeMs) => {
   const { awaitWatch, cluster, watches, changes } = await follow({ timing: { probeMs, backoffMs: [20, 1e9] } });
   const countProbes = () => cluster.faults.requests.filter(({ query }) => query.has('limit')).length;
-  // As a load balancer that cuts connections before the first bookmark.
-  for (let cut = 0; cut < 14; cut += 1) {
+  // As a load balancer that cuts connections before the first bookmark. Without a reset, the last pause would take at
+  // least 10 minutes, which is longer than any test.
+  for (let cut = 0; cut < 17; cut += 1) {
     await awaitWatch();
     const before = countProbes();
     if (probeMs > 5) {
