@@ -18,7 +18,7 @@ const LINK = /\[([^\]]*)\]\(([^)]*)\)/g;
 const CODE_ITEM = /^- `[A-Z]\w+`.*(?:\n {2}.*)*/gm;
 const CODE_IN_ITEM = /`([A-Z][A-Za-z]+)`/g;
 /** A block of code, or else a paragraph, a heading or an item of a list, with its label and its lines. */
-const BLOCK = /^```[^]*?^```$|^( *(?:- |\d+\. |#+ )?)([^\s|].*(?:\n(?! *(?:- |\d+\. )|[#|]|$).*)*)/gm;
+const BLOCK = /^ *```[^]*?^ *```$|^( *(?:- |\d+\. |#+ )?)([^\s|].*(?:\n(?! *(?:- |\d+\. )|[#|]|$).*)*)/gm;
 /** Of a command, which a person copies. */
 const PROMPT = /^\$ /gm;
 const QUOTE = /`(.+?)`/g;

@@ -178,6 +178,7 @@ test.each([
   ['bypass', 'operate/let-deletions-through'],
   ['emergency', 'operate/no-webhook'],
   ['footprint', 'install/in-a-running-cluster'],
+  ['what does it cost', 'install/in-a-running-cluster'],
   ['bandwidth', 'install/disconnected-clusters'],
   ['air gap', 'install/disconnected-clusters'],
   ['mirror', 'install/disconnected-clusters'],
@@ -212,6 +213,13 @@ test('prefers the topic with exactly this name', async () => {
 test.each(['MCG_FROBNICATE', 'lorem ipsum', ' '])('without a topic for %j, exits with 2', async (topic) => {
   const sentence = `unknown topic "${topic}"; list all topics: machineconfig-guard explain\n`;
   expect(await runProgram(['explain', topic])).toEqual(usageError(sentence));
+});
+
+test('prints the blocks of code in lists as they are', async () => {
+  const blocks = findAll(readFile('docs/runbooks/MachineConfigGuardDanglingReference.md'), /^( +```[^]*?```)$/gm);
+  expect(blocks).not.toEqual([]);
+  const text = await explain('MachineConfigGuardDanglingReference');
+  for (const block of blocks) expect(text).toContain(`\n${block}\n`);
 });
 
 test('does not search the language of blocks of code', async () => {
