@@ -507,9 +507,11 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
   const cost = isFirstBoot
     ? 'Files that only the missing config has stay on the disk for ever'
     : 'The daemon changes the disk to it, with one reboot';
-  const text = `if no copy of the missing config exists: name the config of the pool. ${cost}`;
+  const text = `if no copy of the missing config exists: name the config of the pool, node by node. ${cost}`;
   const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
-  return [{ ...annotateNode('nameConfigOfPool', text, referrer.name, annotations), alternative: true }];
+  // The daemons do not observe maxUnavailable: they would drain and reboot all nodes at once.
+  const repair = annotateNode('nameConfigOfPool', text, referrer.name, annotations);
+  return [{ ...repair, alternative: true, isOneAtATime: true }];
 }
 
 function repairDisk(cause: DiskDiffers): readonly Repair[] {

@@ -70,8 +70,9 @@ export function planRepairs(repairs: readonly Repair[]): readonly PlannedRepair[
 }
 
 function combine(repairs: readonly Repair[]): PlannedRepair {
-  const [{ text, command, alternative = false }] = repairs as [Repair];
-  const all = [...new Set(repairs.flatMap(({ targets = [] }) => targets))];
+  const [first] = repairs as [Repair];
+  const { text, command, alternative = false, isOneAtATime } = first;
+  const all = [...new Set((isOneAtATime ? [first] : repairs).flatMap(({ targets = [] }) => targets))];
   const targets = all.slice(0, MAX_TARGETS);
   const more = all.length - targets.length;
   return {
