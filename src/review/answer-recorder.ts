@@ -119,7 +119,7 @@ export class AnswerRecorder {
   }
 
   #announce({ review: { user, config }, verdict }: JudgedReview): void {
-    const { outcome, message, overrideReason = '', references: referrers } = verdict;
+    const { outcome, code, message, overrideReason = '', references: referrers } = verdict;
     if (config === undefined) return;
     const { name, uid } = config;
     const time = this.#options.now();
@@ -128,8 +128,9 @@ export class AnswerRecorder {
     else this.deletions.set(name, { time, user, ...(override !== '' && { reason: override }) });
 
     const regarding = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid };
+    const variant = `${code} ${user}`;
     const record = (reason: 'DeletionDenied' | 'DeletionOverridden', text: string): void =>
-      this.#options.events.record({ regarding, action: 'Delete', variant: user, reason, note: `${user}: ${text}` });
+      this.#options.events.record({ regarding, action: 'Delete', variant, reason, note: `${user}: ${text}` });
     if (outcome === 'denied') record('DeletionDenied', message);
     if (outcome === 'overridden') record('DeletionOverridden', `${message}: ${override}`);
   }

@@ -39,10 +39,13 @@ let registry: Registry<OpenMetricsContentType>;
 let lines: Record<string, unknown>[];
 /** The Events. */
 let events: string[];
+/** Of each Event, what distinguishes it from others of its config and reason. */
+let variants: (string | undefined)[];
 
 beforeEach(() => {
   fakeUntilEnd('performance');
   events = [];
+  variants = [];
   const memory = memoryLog();
   ({ lines } = memory);
   registry = new Registry();
@@ -50,8 +53,10 @@ beforeEach(() => {
     log: memory.log,
     registry,
     events: {
-      record: ({ regarding, action, reason, note }) =>
-        void events.push(`${Object.values(regarding).join(' ')} ${action} ${reason}: ${note}`),
+      record: ({ regarding, action, reason, note, variant }) => {
+        variants.push(variant);
+        events.push(`${Object.values(regarding).join(' ')} ${action} ${reason}: ${note}`);
+      },
     },
     now: () => NOW,
   });
@@ -121,6 +126,14 @@ test.each<[string, Verdict, ConfigState, string, object]>([
   expect(await readMetric(metric)).toEqual([expect.stringMatching(/ 21$/)]);
   expect(readRecords()).toEqual(NOTHING);
   expect(lines).toMatchObject([line, { ...line, suppressed: 19 }]);
+});
+
+test('lets an Event of another code or user not be taken for a repetition', () => {
+  for (const verdict of [IN_USE, UNVERIFIED]) record(verdict, 'exists');
+  record(IN_USE, 'exists', { review: { ...REVIEW, user: 'other' } });
+  record(IN_USE, 'exists');
+  expect(variants).toHaveLength(4);
+  expect(new Set(variants).size).toBe(3);
 });
 
 const countLogged = (code: string) => lines.filter((line) => line['code'] === code).length;
