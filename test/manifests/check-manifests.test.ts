@@ -139,6 +139,13 @@ test('prints each problem of a file of oc-mirror, what it means and what to do',
   ]);
 });
 
+test('says that a part has no effect if the cluster does not get every document', async () => {
+  const documents = ['a', 'b'].map((name) => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`);
+  writeFiles(directory, { 'openshift/99.yaml': documents.join('---\n') });
+  const { exitCode, stdout } = await check();
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/MultipleDocuments[^]*^Installs, but /m)]);
+});
+
 test('prints errors first, an explanation once for equal problems, and what sources of other tools need', async () => {
   const files = Array.from({ length: 12 }, (_, index) => [`openshift/${index + 10}.yaml`, 'kind: A\n'] as const);
   writeFiles(directory, { ...Object.fromEntries(files), 'openshift/a.bu': '', 'openshift/b.bu': '' });

@@ -95,6 +95,7 @@ export const TEXT_RULES = {
       const object = others.find((other) => changesRenders(other, set)) ?? others[0];
       return object !== undefined && set.splitsFiles !== true && [{ detail: String(objects.length), object }];
     },
+    isLoss: true,
     message: (detail) => `${detail} documents: the bootstrap host reads all, the cluster gets only the first`,
     advice: 'write one per file (--split)',
   },
