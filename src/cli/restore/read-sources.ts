@@ -167,7 +167,7 @@ export async function readConfigsFromNode(
   throw new CliError(problem, EXIT_CODE.failure, {
     advice: [
       advise('read it with SSH', read(first)),
-      advise('only if that file has another config, read the second one', read(second)),
+      advise('only if that file is missing or has another config, read the second one', read(second)),
     ],
   });
 }
