@@ -504,14 +504,15 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
     const text = `set desiredConfig to a config that exists. ${explainUnused(cause)}`;
     return [annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
   }
-  const cost = isFirstBoot
+  // After a first boot the daemon changes nothing. Later, the daemons do not observe maxUnavailable: they would drain
+  // and reboot all nodes at once.
+  const how = isFirstBoot
     ? 'Files that only the missing config has stay on the disk for ever'
-    : 'The daemon changes the disk to it, with one reboot';
-  const text = `if no copy of the missing config exists: name the config of the pool, node by node. ${cost}`;
+    : 'Do it node by node: the daemon changes the disk to it, with one reboot';
+  const text = `if no copy of the missing config exists: name ${formatName(replacement)}, the config of the pool. ${how}`;
   const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
-  // The daemons do not observe maxUnavailable: they would drain and reboot all nodes at once.
   const repair = annotateNode('nameConfigOfPool', text, referrer.name, annotations);
-  return [{ ...repair, alternative: true, isOneAtATime: true }];
+  return [{ ...repair, alternative: true, isOneAtATime: !isFirstBoot }];
 }
 
 function repairDisk(cause: DiskDiffers): readonly Repair[] {
