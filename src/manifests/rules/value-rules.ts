@@ -23,7 +23,7 @@ export const VALUE_RULES = {
   },
   InvalidValue: {
     severity: 'error',
-    message: (detail) => `${detail}: the bootstrap of the cluster fails`,
+    message: (detail) => `${detail}: the install fails, or nodes do not become Ready`,
     advice: 'correct the value',
   },
   NotAString: {
