@@ -101,6 +101,7 @@ const MAX_NESTED = 3;
 const CLASSES: Readonly<Record<string, string>> = {
   '[:cntrl:]': '\\x00-\\x1F\\x7F',
   '[:punct:]': '!-\\/:-@\\[-`{-~',
+  '[:xdigit:]': '0-9A-Fa-f',
 };
 
 /**
@@ -149,9 +150,9 @@ function convertFormat(schema: Json): Json {
   return rule === undefined ? kept : { ...kept, cel: [...known, { rule: `self == '' || ${rule}`, must }] };
 }
 
-/** The rule with `matches` instead of what the library of Kubernetes has for names. */
+/** The rule with `matches` instead of what the library of Kubernetes has for names, and with classes of JavaScript. */
 function convertRule(rule: string): string {
-  return rule.replaceAll(
+  return convertClasses(rule).replaceAll(
     /!format\.(\w+)\(\)\.validate\((self(?:\.replace\([^)]*\))?)\)\.hasValue\(\)/g,
     (_, name: string, value: string) => `${value}.matches(r'^(?:${NAMED_FORMATS[name]})$')`,
   );
@@ -230,11 +231,15 @@ export function resolvePointer(document: Json, reference: string): Json {
   return keys.reduce((part, key) => part[key] as Json, document);
 }
 
+/** A text with regular expressions of RE2 without names of classes, which JavaScript does not have. */
+function convertClasses(text: string): string {
+  return Object.entries(CLASSES).reduce((each, [name, set]) => each.replaceAll(name, () => set), text);
+}
+
 /** A pattern of RE2 for JavaScript with the flag `u`. Undefined if it ignores the case, which JavaScript cannot say. */
 function convertPattern(pattern: string): string | undefined {
   if (pattern.includes('(?i)')) return undefined;
-  const text = Object.entries(CLASSES).reduce((each, [name, set]) => each.replaceAll(name, () => set), pattern);
-  const plain = text.replaceAll(/\\([-_,])/g, (_, character: string) =>
+  const plain = convertClasses(pattern).replaceAll(/\\([-_,])/g, (_, character: string) =>
     character === '-' ? String.raw`\x2D` : character,
   );
   return new RegExp(plain, 'u').source;
