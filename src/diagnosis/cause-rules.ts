@@ -509,7 +509,8 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
   const how = isFirstBoot
     ? 'Files that only the missing config has stay on the disk for ever'
     : 'Do it node by node: the daemon changes the disk to it, with one reboot';
-  const text = `if no copy of the missing config exists: name ${formatName(replacement)}, the config of the pool. ${how}`;
+  const other = `${formatName(replacement)}, the config of the pool`;
+  const text = `if no copy of the missing config exists: name ${other}. ${how}`;
   const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
   const repair = annotateNode('nameConfigOfPool', text, referrer.name, annotations);
   return [{ ...repair, alternative: true, isOneAtATime: !isFirstBoot }];
