@@ -1,5 +1,6 @@
 import type { MissingConfigReport } from '../diagnosis/cause.ts';
 import type { KubeApi } from '../kube/api.ts';
+import { isTimeout } from '../kube/errors.ts';
 import { ClusterAccessError, readObject } from './cluster-access.ts';
 import { GUARD_PATH } from '../api/paths.ts';
 import type { HeldConfig } from '../status/guard-status.ts';
@@ -32,8 +33,9 @@ export async function readHolds(api: KubeApi, signal: AbortSignal): Promise<Read
 /** What the guard says about missing configs. `check` works without it, and without the right to read it. */
 export async function readGuardReports(api: KubeApi, signal: AbortSignal) {
   const guard = await readGuard(api, signal).catch((error: unknown) => {
-    if (error instanceof ClusterAccessError) return undefined;
-    throw error;
+    // After a timeout, the API server hangs, and the next read would wait as long.
+    if (!(error instanceof ClusterAccessError) || isTimeout(error.cause)) throw error;
+    return undefined;
   });
   const reports = new Map<string, Partial<MissingConfigReport>>();
   const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
