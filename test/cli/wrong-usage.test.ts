@@ -6,7 +6,11 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ['serve', [], /: serve needs --tls-secret, or .* create the files with: machineconfig-guard certs/],
   ['serve', ['--tls-cert-file', 'x', '--tls-secret', 'a/b'], "cannot be used with option '--tls-cert-file <file>'"],
   ['serve', ['--tls-private-key-file', 'x', '--tls-secret', 'a/b'], "with option '--tls-private-key-file <file>'"],
-  ['serve', ['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
+  ...['../b', 'a', 'a/b/c', '../../a/b'].map((name): [string, string[], string] => [
+    'serve',
+    ['--tls-secret', name],
+    'NAMESPACE/NAME',
+  ]),
   ['serve', ['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],
   ['serve', ['--bind-address', 'localhost'], 'Must be an IPv4 or IPv6 address.\n'],
   ['serve', ['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { NEVER_ABORTED, sleep } from '../../src/common/wait.ts';
-import { pollUntilSettled } from '../../src/client/poll.ts';
+import { pollUntilSettled, readWithRetries } from '../../src/client/poll.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
-type Step = 'settled' | 'waiting' | 'hanging' | Error;
+type Step = 'settled' | 'waiting' | 'slow' | 'hanging' | Error;
 
 const UNREACHABLE = new Error('unreachable');
 
@@ -21,6 +21,7 @@ async function poll(
     read: async (signal) => {
       const step = steps[Math.min(count, steps.length - 1)] ?? UNREACHABLE;
       count += 1;
+      if (step === 'slow') await sleep(1_000, signal);
       if (step === 'hanging') await sleep(2 ** 30, signal);
       signal.throwIfAborted();
       if (step instanceof Error) throw step;
@@ -31,7 +32,6 @@ async function poll(
     retryUntilMs,
     onAnswer: (step) => void reported.push(String(step)),
     onFailure: (error) => void reported.push((error as Error).message),
-    intervalMs: 1,
     signal: NEVER_ABORTED,
   }).catch((error: unknown) => ({ answer: (error as Error).message, elapsedMs: performance.now() - startedAt }));
   await vi.runAllTimersAsync();
@@ -43,6 +43,8 @@ test.each<[string, Step[], number, object]>([
   ['the last answer although the first read failed', [UNREACHABLE, 'waiting'], 30, { answer: 'waiting' }],
   ['the message of an error that persists until the timeout', ['waiting', UNREACHABLE], 30, { answer: 'unreachable' }],
   ['the first answer with the timeout 0', ['waiting', 'settled'], 0, { answer: 'waiting' }],
+  ['the answer after a pause of 2 s', ['waiting', 'settled'], 600_000, { elapsedMs: 2_000 }],
+  ['the answer after a pause of 4 times a slow read', ['slow', 'settled'], 600_000, { elapsedMs: 5_000 }],
   ['the answer after a read that hung for 2 m', ['hanging', 'settled'], 600_000, { elapsedMs: 130_000 }],
   ['the timeout of a read that hung for all of it', ['hanging'], 12_000, { elapsedMs: 12_000 }],
   ['the timeout of a read that hung for 5 s', ['hanging'], 100, { elapsedMs: 5_000 }],
@@ -56,4 +58,19 @@ test('polls until the answer is settled, and retries after a first answer', asyn
   expect(failed).toMatchObject({ answer: 'unreachable', reported: [] });
   const recovered = await poll(['waiting', UNREACHABLE, UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);
   expect(recovered.reported).toEqual(['waiting', 'unreachable', 'unreachable', 'settled']);
+});
+
+test('reads again each half second for 5 s, unless a retry cannot help', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  for (const [error, reads, ms] of [
+    [new DOMException('', 'TimeoutError'), 11, 5_000],
+    [UNREACHABLE, 1, 0],
+  ] as const) {
+    const read = vi.fn().mockRejectedValue(error);
+    const startedAt = performance.now();
+    const failed = expect(readWithRetries(read)).rejects.toBe(error);
+    await vi.runAllTimersAsync();
+    await failed;
+    expect([read.mock.calls.length, performance.now() - startedAt]).toEqual([reads, ms]);
+  }
 });

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { type DaemonReason, parseDaemonReason } from '../../src/diagnosis/daemon-reason.ts';
-import { toConfigName } from '../../src/mco/machine-config.ts';
 import { REASONS } from '../support/daemon-reasons.ts';
 import { nameConfigs } from '../support/rendered-configs.ts';
 
@@ -20,6 +19,8 @@ test.each<[reason: string, parsed: DaemonReason]>([
   [' \n', { type: 'other' }],
   [REASONS.missing(X), { type: 'configNotFound', config: X }],
   [REASONS.notFound(X), { type: 'configNotFound', config: X }],
+  // Of the API server instead of a cache.
+  [REASONS.notFound(X).replace('machineconfig.', 'machineconfigs.'), { type: 'configNotFound', config: X }],
   // Somebody has removed desiredConfig.
   [REASONS.missing(''), { type: 'configNotFound', config: undefined }],
   [REASONS.notFound(''), { type: 'configNotFound', config: undefined }],
@@ -44,6 +45,12 @@ test.each<[reason: string, parsed: DaemonReason]>([
   ],
   [REASONS.diskDiffers(X, FILE), diskDiffers(REASONS.fileChanged(FILE))],
   [REASONS.fileGone(X, FILE), diskDiffers(`could not stat file "${FILE}": lstat ${FILE}: no such file or directory`)],
+  ...[`could not read file "${FILE}": EIO`, String.raw`content mismatch for file "/etc/\"a"`].map(
+    (detail): [string, DaemonReason] => [
+      `unexpected on-disk state validating against ${X}: ${detail}`,
+      diskDiffers(detail, { type: 'file', path: detail.startsWith('could') ? FILE : String.raw`/etc/\"a` }),
+    ],
+  ),
   [
     REASONS.fileMode(X, FILE),
     diskDiffers(`mode mismatch for file: "${FILE}"; expected: -rw-r--r--/420/0644; received: -rw-------/384/0600`),
@@ -72,7 +79,7 @@ test.each<[reason: string, parsed: DaemonReason]>([
   [`unexpected on-disk state validating against ${X}: something new`, diskDiffers('something new', { type: 'other' })],
   // In image mode the daemon compares with an image, and the files with the config all the same.
   [
-    REASONS.diskDiffers('registry.example.com/os@sha256:ab'),
+    REASONS.diskDiffers(`registry.example.com/os@sha256:${'ab'.repeat(32)}`),
     {
       type: 'diskDiffers',
       comparedWith: undefined,
@@ -82,6 +89,7 @@ test.each<[reason: string, parsed: DaemonReason]>([
   ],
   [REASONS.drain('worker-0'), { type: 'drainFailed' }],
   ['failed to drain node (5 tries): timed out waiting for the condition', { type: 'drainFailed' }],
+  ['error when evicting pods while attempting to drain node', { type: 'drainFailed' }],
   [REASONS.unreconcilable(X, Y), { type: 'other' }],
   [REASONS.desiredAbsent('worker-0'), { type: 'other' }],
   ['NodeDisruptionPolicyStatus was not ready: timed out', { type: 'other' }],
@@ -101,6 +109,9 @@ test('parses a hostile reason in linear time, and keeps nothing of its end', () 
     const { type } = parseDaemonReason(part.repeat(100_000));
     expect(type).not.toBe('configNotFound');
   }
-  const late = `${'x'.repeat(3_000)} ${REASONS.notFound(toConfigName('late'))}`;
-  expect(parseDaemonReason(late)).toEqual({ type: 'other' });
+  const reason = REASONS.notFound(X);
+  expect(parseDaemonReason(`${'x'.repeat(1_999 - reason.length)} ${reason}`)).toMatchObject({ config: X });
+  expect(parseDaemonReason(`${'x'.repeat(2_000 - reason.length)} ${reason}`)).toEqual({ type: 'other' });
+  const [longest, longer] = ['x'.repeat(1_000), 'x'.repeat(1_001)].map(REASONS.fileChanged).map(parseDaemonReason);
+  expect([longest?.type, longer?.type]).toEqual(['diskDiffers', 'other']);
 });

@@ -10,6 +10,7 @@ import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { register } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 import { runProgram } from '../run-program.ts';
+import { skipWaits } from '../steps/stopping-api.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 import { GUARDED } from './guarded-evidence.ts';
 
@@ -134,6 +135,20 @@ test('a cluster that cannot be read costs one line, and the exit code is 3 if no
   const explanation = expect.stringMatching(/^the API .* did not answer in time; raise --request-timeout/) as string;
   const silent = { exitCode: 3, entries: [{ state: 'UNREACHABLE', explanation }, { state: 'UNREACHABLE' }] };
   expect(await readStates('--contexts', 'c,typo', '--request-timeout', '50ms')).toMatchObject(silent);
+});
+
+test('asks 10 clusters at a time', async () => {
+  const names = Array.from({ length: 11 }, (_, index) => `c${index}`);
+  writeKubeconfig(
+    ['a'],
+    names.map((name) => ({ name, context: { cluster: 'a', user: 'a' } })),
+  );
+  clusters[0].faults.intercept(() => 'hang');
+  skipWaits();
+  await runStatus('--contexts', names.slice(1).join());
+  expect(performance.now()).toBe(10_000);
+  await runStatus('--contexts', names.join());
+  expect(performance.now()).toBe(30_000);
 });
 
 test('an unexpected error of one cluster costs one line, and only a denied access exits with 3', async () => {
