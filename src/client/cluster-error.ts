@@ -9,7 +9,6 @@ import { type Advice, advise, LOGIN_ADVICE, toApplyCommand } from './output/advi
 import { CliError, EXIT_CODE } from './exit.ts';
 
 /** The text of a policy can be a paragraph. */
-const MAX_DENIAL_LENGTH = 1_000;
 const NOT_INSTALLED =
   'the cluster is not OpenShift, is a hosted one (HyperShift), or has no Machine Config Operator yet';
 const CHECK_SERVER = 'check server and proxy-url in the kubeconfig, and the network';
@@ -61,7 +60,7 @@ export function toCliError(error: unknown, { address }: Pick<KubeApi, 'address'>
     return explain(`cannot ${verb} ${target}: ${quote(describeError(cause))}`, advice);
   }
   if (isDeniedByAdmission(cause))
-    return explain(`${server} denies ${verb} of ${target}: ${toPrintableLine(cause.message, MAX_DENIAL_LENGTH)}`);
+    return explain(`${server} denies ${verb} of ${target}: ${toPrintableLine(cause.message)}`);
   const reason = quote(cause.message);
   switch (cause.status) {
     case 401:

@@ -1,11 +1,14 @@
 /** Characters that could break a log line, a terminal or a Warning header. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
 
+/** More than any name or ordinary message has. */
+const MAX_LINE_LENGTH = 1_000;
+
 /**
  * Returns untrusted text as one printable line of at most `max` characters. A truncated text ends with three
  * dots, because a Warning header cannot carry an ellipsis.
  */
-export function toPrintableLine(text: string, max: number): string {
+export function toPrintableLine(text: string, max = MAX_LINE_LENGTH): string {
   // The text can have megabytes. The factor allows for surrogate pairs and runs of spaces.
   const line = text
     .slice(0, 4 * max)

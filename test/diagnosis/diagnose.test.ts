@@ -33,6 +33,22 @@ test.each(Object.entries(STATES))('finds the problems and the repairs of state %
   }
 });
 
+test.each([
+  ['a daemon that does not start its update', 60, -140],
+  ['a node that reboots', 15, 10],
+  ['R38 just after the annotation', 2, 1],
+  ['S2 with the text of 4.20, before the daemon gives up', 10, -10],
+  ['S6 with a build of another config', 10, -1],
+  ['S7 after the annotation', 10, 9],
+])('judges the state %s differently after %d minutes, but not a second earlier', (name, _limit, minutes) => {
+  const diagnoseAfter = (ms: number) => {
+    const now = new Date(NOW.getTime() + minutes * 60_000 + ms);
+    return diagnose(readState(getState(name)), { now }).problems.map(({ code, recoverable }) => [code, recoverable]);
+  };
+  expect(diagnoseAfter(-1_000)).toEqual(diagnoseAfter(0));
+  expect(diagnoseAfter(1_000)).not.toEqual(diagnoseAfter(0));
+});
+
 test('does not say that a build is gone if it may not list builds', () => {
   const { builds: _builds, ...snapshot } = readState(getState('S6'));
   expect(diagnose(snapshot, { now: NOW }).problems.map(({ code }) => code)).toEqual(['RolloutStalled']);

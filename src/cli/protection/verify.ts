@@ -46,8 +46,6 @@ interface VerifyFlags extends ReportFlags {
   readonly timeout: number;
 }
 
-const MAX_LINE_LENGTH = 1_000;
-
 const NOTHING_IN_USE =
   'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
 /** Of a pool. */
@@ -131,7 +129,7 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
     ...warnings.map((warning) => ['warning', warning] as const),
   ];
   const lines = facts.flatMap(([subject, text]) =>
-    text === null ? [] : wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
+    text === null ? [] : wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text) || 'none', width),
   );
   return [
     ...lines,

@@ -30,7 +30,6 @@ export interface UninstallReport extends RunReport {
 const TIMEOUT_MS = 120_000;
 /** Every API server applies a deleted webhook configuration within seconds. */
 const DRY_RUN_TIMEOUT_MS = 30_000;
-const MAX_ANSWER_LENGTH = 1_000;
 
 const DRY_RUN_STEP: Step = {
   action: 'DryRunDeletion',
@@ -56,7 +55,7 @@ export async function uninstall(api: KubeApi, options: UninstallOptions) {
     dryRun = await sendDryRun(api, signal);
     if (dryRun === null || dryRun.answer.status < 400) return undefined;
     const { config, answer } = dryRun;
-    const denial = `${answer.status} ${toPrintableLine(answer.message, MAX_ANSWER_LENGTH)}`;
+    const denial = `${answer.status} ${toPrintableLine(answer.message)}`;
     const list = shell`oc get validatingwebhookconfigurations,validatingadmissionpolicybindings`;
     const advice = advise('list what can deny', list);
     return { ...DRY_RUN_STEP, wait: { reason: `until nothing denies the deletion of ${config}: ${denial}`, advice } };

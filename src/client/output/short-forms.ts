@@ -5,7 +5,6 @@ import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { formatName } from '../../mco/machine-config.ts';
 
 const SHORT_NAME = /^rendered-(.+-[0-9a-f]{8})[0-9a-f]{24}$/;
-const MAX_NAME_LENGTH = 1_000;
 const MAX_NAMES_PER_KIND = 3;
 
 /** One unit, unlike kubectl (`5m30s`): `45s`, `12m`, `30h`, `250d`. */
@@ -21,7 +20,7 @@ export function formatAge(ms: number): string {
 /** As `oc get -o name` prints it, such as `machineconfig.machineconfiguration.openshift.io/00-worker`. */
 export function formatResourceName(kind: string, name: string): string {
   const group = kind.startsWith('Machine') ? `.${MCO_GROUP}` : '';
-  return toPrintableLine(`${kind.toLowerCase()}${group}/${name}`, MAX_NAME_LENGTH);
+  return toPrintableLine(`${kind.toLowerCase()}${group}/${name}`);
 }
 
 export function formatObjectNames(objects: readonly Readonly<Record<'kind' | 'name', string | null>>[]) {

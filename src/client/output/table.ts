@@ -12,7 +12,6 @@ export type Rows = readonly (readonly (Cell | string)[])[];
 /** The text of a cell without a value, as in kubectl. */
 export const NONE = '<none>';
 const GAP = '  ';
-const MAX_CELL_LENGTH = 1_000;
 
 /** Never truncates names, because users search and copy them. */
 export function formatTable(format: TextFormat, headers: readonly string[], rows: Rows): string {
@@ -20,7 +19,7 @@ export function formatTable(format: TextFormat, headers: readonly string[], rows
   const cells = [header, ...rows].map((row) =>
     row.map((cell) => {
       const { text, style }: Cell = typeof cell === 'string' ? { text: cell } : cell;
-      return { text: toPrintableLine(text, MAX_CELL_LENGTH), style };
+      return { text: toPrintableLine(text), style };
     }),
   );
   const widths = headers.map((_header, index) =>

@@ -219,7 +219,13 @@ test('sends only dry runs, and tests first with a missing and an unused config',
   const writes = send.mock.calls.map(([request]) => request).filter(({ method = 'GET' }) => method !== 'GET');
   const toDryRun = (name: string) => {
     const preconditions = { uid: cluster.get('machineconfigs', name)?.metadata.uid };
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'], preconditions };
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      dryRun: ['All'],
+      propagationPolicy: 'Background',
+      preconditions,
+    };
     return { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/${name}?dryRun=All`, body };
   };
   const proof = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/machineconfig-guard-dry-run?dryRun=Invalid` };

@@ -91,6 +91,8 @@ test.each<[string, Situation, readonly StepAction[]]>([
 ])('plans these steps if %s', (_condition, situation, actions) => {
   const { steps, report } = planRestore(CONTENT, createState(situation), OPTIONS);
   expect([steps.map(({ action }) => action), report.rejection]).toEqual([actions, null]);
+  const patches = steps.flatMap(({ write }) => (write?.method === 'PATCH' ? [write] : []));
+  expect(patches).toEqual(patches.map((patch) => ({ ...patch, resourceVersion: '1' })));
 });
 
 const mismatch = 'the hash of the content of a.json is b, not the one in the name';

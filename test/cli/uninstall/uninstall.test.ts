@@ -57,9 +57,8 @@ test('deletes what denies first, by uid, and proves by a dry run on a config in 
   expect(outcome).toEqual(COMPLETE);
   expect([report.remaining, listInstalled(cluster)]).toEqual([[], []]);
   expect(writes.map(({ path }) => path.split('/').at(-2))).toEqual(INSTALLED.map(([resource]) => resource));
-  expect(writes.map(({ body }) => body)).toMatchObject(
-    uids.map((uid) => ({ propagationPolicy: 'Background', preconditions: { uid } })),
-  );
+  const options = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' };
+  expect(writes.map(({ body }) => body)).toEqual(uids.map((uid) => ({ ...options, preconditions: { uid } })));
   expect(report.dryRun).toEqual({ config: IN_USE, answer: { status: 200, message: '' } });
   expect(report.steps.map(({ action }) => action)).toEqual([...INSTALLED.map(() => 'DeleteObject'), 'DryRunDeletion']);
   // Only the metadata of its own objects is read.
@@ -246,7 +245,10 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
   [
     'the ConfigMap has a finalizer',
     keep('configmaps', 'openshift-config-managed'),
-    { advice: `${FINALIZERS}: oc get configmap ${INSTALLED_NAME} -n openshift-config-managed -o yaml` },
+    {
+      advice: `${FINALIZERS}: oc get configmap ${INSTALLED_NAME} -n openshift-config-managed -o yaml`,
+      elapsedMs: 120_000,
+    },
     /^timed out waiting for ConfigMap machineconfig-guard in namespace openshift-config-managed to be removed$/,
     ALL.slice(KINDS.indexOf('ConfigMap')),
   ],
@@ -260,7 +262,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
   [
     'something else denies deletions of configs',
     ({ method, path }) => (method === 'DELETE' && path.includes(IN_USE) ? DENIAL : undefined),
-    failed(1, true, `list what can deny: oc get ${WHAT_CAN_DENY}`),
+    { ...failed(1, true, `list what can deny: oc get ${WHAT_CAN_DENY}`), elapsedMs: 30_000 },
     new RegExp(`^timed out waiting until nothing denies the deletion of ${IN_USE}: 403 admission webhook "other`),
     [],
   ],
@@ -269,7 +271,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
   const { report, outcome } = await run(cluster, (request) => answer(request, cluster));
   const { text, command } = report.advice ?? {};
   const advice = `${text}: ${command?.words.join(' ') ?? ''}`;
-  expect({ ...outcome, written: report.written, advice }).toMatchObject(expected);
+  expect({ ...outcome, written: report.written, advice, elapsedMs: performance.now() }).toMatchObject(expected);
   expect(report.problem).toMatch(problem);
   const left = listInstalled(cluster);
   expect(left).toEqual(remaining.map((pattern) => expect.stringMatching(pattern)));

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { toPrintableLine } from '../../../src/common/printable-text.ts';
 import { useTerminal } from '../../cli/terminal.ts';
 import { formatAge, formatShortName } from '../../../src/client/output/short-forms.ts';
 import { applyStyle, createFormat, wrapBeside, wrapText } from '../../../src/client/output/text-format.ts';
@@ -22,6 +23,11 @@ test('breaks a text at spaces, keeps a long word whole, and indents further line
   expect(text).toBe('mode  Enforce, because no MachineConfigGuard\n      exists');
   const label = `${'context'.repeat(10)}  `;
   expect(wrapBeside(label, 'the API server is unreachable', 80)).toBe(`${label}the API server is unreachable`);
+});
+
+test('truncates an untrusted line after 1,000 characters', () => {
+  const lines = [1_000, 1_001].map((length) => toPrintableLine('x'.repeat(length)));
+  expect(lines).toEqual(['x'.repeat(1_000), `${'x'.repeat(997)}...`]);
 });
 
 test('shortens an age, and in a terminal the name of a rendered config', () => {
