@@ -4,6 +4,7 @@ import { createNodeBudget, MAX_NODES_OF_DIRECTORY } from '../files/yaml-document
 import { parseStream, type StreamDocument, type YamlStream } from '../files/yaml-stream.ts';
 import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
+import { listDefinedKinds } from './defined-kinds.ts';
 import type { Installer, ManifestFile, ManifestInput } from './read-manifests.ts';
 import { getGroup, KindCatalog, type KindVersion } from './schemas.ts';
 
@@ -28,13 +29,13 @@ export interface ManifestObject {
   /** `group Kind`, such as MACHINE_CONFIG. */
   readonly type: string;
   readonly namespace: string;
-  /** Undefined if no release has the kind. */
-  readonly isNamespaced: boolean | undefined;
   readonly name: string;
   readonly labels: Json | undefined;
   readonly annotations: Json;
   readonly spec: Json;
 }
+
+type KindName = Pick<ManifestObject, 'apiVersion' | 'kind'>;
 
 interface Target extends Partial<Pick<ManifestInput, 'installer' | 'installConfig'>> {
   /** Major and minor, such as `4.20`. */
@@ -47,6 +48,7 @@ export const MACHINE_CONFIG = `${MCO} MachineConfig`;
 export const POOL = `${MCO} MachineConfigPool`;
 export const KUBELET_CONFIG = `${MCO} KubeletConfig`;
 export const RUNTIME_CONFIG = `${MCO} ContainerRuntimeConfig`;
+const DEFINITION = 'apiextensions.k8s.io CustomResourceDefinition';
 export const ROLE_LABEL = `${MCO}/role`;
 /** Of the pools that an install creates. */
 export const ROLES = ['master', 'worker', 'arbiter'];
@@ -72,6 +74,8 @@ export class ManifestSet {
   readonly byId = new Map<string, ManifestObject>();
   /** The labels of the MachineConfigs, and of those that the operator adds for each pool. */
   readonly configLabels: Json[] = ROLES.map((role) => ({ [ROLE_LABEL]: role }));
+  /** Those of the CRDs. */
+  readonly definedKinds: KindVersion[] = [];
   readonly #pools = [...BUILT_IN_POOLS];
   readonly #budget = createNodeBudget(MAX_NODES_OF_DIRECTORY);
 
@@ -108,11 +112,17 @@ export class ManifestSet {
   readonly findSelectedPools = ({ spec: { machineConfigPoolSelector: selector } }: ManifestObject): string[] =>
     this.#pools.filter(({ labels }) => matchesNodeSelector(selector, labels)).map(({ name }) => name);
 
+  /** What the kind of an object is in any release. If none has it: what the CRDs of the manifests make of it. */
+  findKinds({ apiVersion, kind }: KindName): readonly KindVersion[] {
+    const known = this.catalog.find(apiVersion, kind);
+    if (known.length > 0) return known;
+    return this.definedKinds.filter((each) => each.apiVersion === apiVersion && each.kind === kind);
+  }
+
   /** What the kind of an object is in the releases and the feature set that the cluster can have. */
-  findVersions({ apiVersion, kind }: Pick<ManifestObject, 'apiVersion' | 'kind'>): readonly KindVersion[] {
+  findVersions(object: KindName): readonly KindVersion[] {
     const { featureSet, schemaReleases } = this;
-    return this.catalog
-      .find(apiVersion, kind)
+    return this.findKinds(object)
       .filter(({ releases }) => schemaReleases.some((release) => releases.includes(release)))
       .filter(({ featureSets }) => featureSets === undefined || featureSets.includes(featureSet));
   }
@@ -135,6 +145,8 @@ export class ManifestSet {
     this.all.push(object);
     if (!this.byId.has(id)) this.byId.set(id, object);
     if (type === MACHINE_CONFIG) this.configLabels.push(labels);
+    const [any] = this.catalog.find('internal/any', 'Object');
+    if (type === DEFINITION && any !== undefined) this.definedKinds.push(...listDefinedKinds(spec, any));
     if (type !== POOL) return;
     this.#pools.push({ name, labels, selector: spec['machineConfigSelector'] });
     this.configLabels.push({ [ROLE_LABEL]: name });
@@ -148,7 +160,6 @@ export class ManifestSet {
     );
     const [apiVersion = '', kind = '', namespace = '', name = ''] = texts;
     const group = getGroup(apiVersion);
-    const versions = this.catalog.find(apiVersion, kind);
     return {
       manifest,
       document,
@@ -159,7 +170,6 @@ export class ManifestSet {
       group,
       type: `${group} ${kind}`,
       namespace,
-      isNamespaced: versions.length === 0 ? undefined : versions.some((version) => version.isNamespaced),
       name,
       labels: toRecord(metadata['labels']),
       annotations: toRecord(metadata['annotations']) ?? {},

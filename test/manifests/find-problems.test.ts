@@ -24,7 +24,10 @@ interface Tables {
   readonly directories: [what: string, files: (Content | Content[])[], problems: string[], release?: string][];
 }
 
-const TABLES = parse(readFileSync(path.join(import.meta.dirname, 'problems.yaml'), 'utf8'), { merge: true }) as Tables;
+const TABLES = parse(readFileSync(path.join(import.meta.dirname, 'problems.yaml'), 'utf8'), {
+  merge: true,
+  maxAliasCount: -1,
+}) as Tables;
 
 function toText(content: Content): string {
   if (typeof content !== 'string') return stringify(content);

@@ -1,6 +1,6 @@
 import { compareReleases, type Json, type ManifestObject, type ManifestSet } from '../manifest-set.ts';
 import { findNearestKind } from '../nearest-kind.ts';
-import type { KindVersion } from '../schemas.ts';
+import { getGroup, type KindVersion } from '../schemas.ts';
 import { changesRenders, formatMiB, isEqualInput } from '../render-inputs.ts';
 import { getValue, isRecord } from '../../rendered-config/rendered-config.ts';
 import { type Finding, type Findings, formatRange, type ObjectRule, type Severity } from './rule.ts';
@@ -27,7 +27,6 @@ const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
 /** A salt can look like a variable, and a regular expression like a placeholder. */
 const FREE_TEXT = /^(?:data|stringData|annotations|containerFile|passwordHash|additionalCORSAllowedOrigins)$/;
 const CONFIG_GROUP = 'config.openshift.io';
-const DEFINITION = 'apiextensions.k8s.io CustomResourceDefinition';
 const MIRROR_SETS = [`${CONFIG_GROUP} ImageDigestMirrorSet`, `${CONFIG_GROUP} ImageTagMirrorSet`];
 const SOURCE_POLICIES = [...MIRROR_SETS, 'operator.openshift.io ImageContentSourcePolicy'];
 /** An object in etcd has at most 1.5 MiB (etcd, --max-request-bytes). */
@@ -78,7 +77,7 @@ export const OBJECT_RULES = {
       isUndefined(object, set) &&
       !findUnknownKind(object, set) &&
       object.type,
-    message: (type) => `no release is known to have ${type}: the API rejects it until a CRD of the group exists`,
+    message: (type) => `no release is known to have ${type}: the API rejects it until a CRD defines it`,
     advice: 'add the CRD, or create the object after the install',
   },
   KindRelease: {
@@ -95,7 +94,7 @@ export const OBJECT_RULES = {
   },
   NoNamespace: {
     severity: 'error',
-    find: ({ namespace, isNamespaced }) => namespace === '' && isNamespaced === true,
+    find: (object, set) => object.namespace === '' && set.findKinds(object).some(({ isNamespaced }) => isNamespaced),
     message: 'cluster-bootstrap needs the namespace of this kind: the API rejects the object for ever',
     advice: 'add metadata.namespace',
   },
@@ -161,15 +160,18 @@ function ifReleaseIsKnown(_object: ManifestObject, { release }: ManifestSet): Se
 }
 
 /** Whether neither a release nor the manifests have the kind. */
-function isUndefined({ isNamespaced, group }: ManifestObject, { listOfType }: ManifestSet): boolean {
-  return isNamespaced === undefined && listOfType(DEFINITION).every(({ spec }) => spec['group'] !== group);
+function isUndefined(object: ManifestObject, set: ManifestSet): boolean {
+  return set.findKinds(object).length === 0;
 }
 
 /** The kind that was probably meant, or an empty text. Undefined if an operator can bring the kind. */
 function findUnknownKind(object: ManifestObject, set: ManifestSet): Findings {
-  const { group } = object;
+  const { group, kind } = object;
   if (!isUndefined(object, set)) return undefined;
-  const nearest = findNearestKind(object, set.catalog);
+  const isNear = (each: KindVersion): boolean =>
+    getGroup(each.apiVersion) === group && each.kind.toLowerCase() === kind.toLowerCase();
+  const defined = set.definedKinds.find(isNear);
+  const nearest = defined ? `${defined.apiVersion} ${defined.kind}` : findNearestKind(object, set.catalog);
   const isComplete = set.catalog.groups.has(group) && !set.catalog.has('unlistedGroups', group);
   return nearest !== undefined || isComplete ? [{ detail: nearest ?? '' }] : undefined;
 }
@@ -204,10 +206,13 @@ function findPlaceholders({ type, value, document }: ManifestObject, { catalog }
   return found;
 }
 
-function findMissingNamespace({ namespace, isNamespaced }: ManifestObject, { byId, catalog }: ManifestSet): Findings {
+function findMissingNamespace(object: ManifestObject, set: ManifestSet): Findings {
+  const { namespace } = object;
+  if (namespace === '' || set.catalog.has('namespaces', namespace)) return false;
+  const kinds = set.findKinds(object);
   // cluster-bootstrap ignores the namespace of a kind without one.
-  const exists = namespace === '' || isNamespaced === false || catalog.has('namespaces', namespace);
-  return !exists && !byId.has(`v1/Namespace//${namespace}`) && namespace;
+  const isIgnored = kinds.length > 0 && !kinds.some(({ isNamespaced }) => isNamespaced);
+  return !isIgnored && !set.byId.has(`v1/Namespace//${namespace}`) && namespace;
 }
 
 function findDuplicate(object: ManifestObject, { byId }: ManifestSet): Findings {
