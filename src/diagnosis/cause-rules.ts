@@ -381,7 +381,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const isRendering = condition === 'RenderDegraded';
       if (condition === undefined || (isRendering && waiting.helps)) return [];
       const further = readFurther(evidence);
-      if (further.length > 0) return further;
+      // The status of a pool follows its nodes, so it says for some seconds what has ended already.
+      if (further.length > 0 || waiting.helps) return further;
       if (!isRendering) return [readOperatorLog('machine-config-controller')];
       // Without the MachineConfigs of the workers, the nodes would lose their kubelet.
       const others = BUILT_IN_POOLS.has(name) ? '' : ', so that it also selects the MachineConfigs of pool worker';

@@ -1184,7 +1184,6 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.A, status: W.A, conditions: [{ type: 'SomethingDegraded' }, { type: 'Degraded' }] } },
     configs: [W.A],
     problems: ['PoolDegraded?'],
-    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
   'a roll-out that does not move': {
     source: 'own: nothing explains it',
