@@ -97,7 +97,7 @@ export async function collectSchemas(): Promise<string[]> {
   return lines;
 }
 
-/** Kinds of which only the metadata are known, and what is known about an object of any other kind. */
+/** Kinds without a CRD in any module, and the one that stands for all others. Only their metadata have a schema. */
 function createOpenKinds(metadata: unknown): FoundKind[] {
   const schema = { isOpen: true, properties: { metadata }, type: 'object' };
   const source = `${KUBERNETES}@${RELEASES.at(-1)?.kubernetes} swagger.json`;

@@ -27,7 +27,7 @@ const PLUGIN_FILE = /^(?<client>kubectl|oc)-mcguard$/;
 const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 /** For `install` commander suggests `uninstall`, and for `repair` `render`. */
 const MISLEADING_SUGGESTION = /(?<=^unknown command '(\w{3}).*)\n\(Did you mean (?!\1).*/;
-/** Without a suggestion of commander, and without what is valid. */
+/** Errors of commander that neither suggest a command nor say what is valid. */
 const BARE_ERROR = /^((?:unknown option|missing|too many|option .* missing).*?)\.?(?=\n$)/;
 /** Of kubectl. */
 const DRY_RUN_OPTION = /^unknown option '--dry-run.*/;

@@ -8,7 +8,6 @@ import { shell, verbatim } from '../diagnosis/shell-command.ts';
 import { type Advice, advise, LOGIN_ADVICE, toApplyCommand } from './output/advice.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-/** The text of a policy can be a paragraph. */
 const NOT_INSTALLED =
   'the cluster is not OpenShift, is a hosted one (HyperShift), or has no Machine Config Operator yet';
 const CHECK_SERVER = 'check server and proxy-url in the kubeconfig, and the network';

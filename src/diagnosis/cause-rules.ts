@@ -378,12 +378,11 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         ? `${names} ${be(isPlural)} Degraded because of ${isPlural ? 'their' : 'its'} nodes`
         : `${names} ${be(isPlural)} ${condition}${evidence ? '' : ', without a message'}`,
     repairs: ({ condition, evidence = '', waiting, referrer: { name } }) => {
-      const isRendering = condition === 'RenderDegraded';
-      if (condition === undefined || (isRendering && waiting.helps)) return [];
+      if (condition === undefined) return [];
       const further = readFurther(evidence);
       // The status of a pool follows its nodes, so it says for some seconds what has ended already.
       if (further.length > 0 || waiting.helps) return further;
-      if (!isRendering) return [readOperatorLog('machine-config-controller')];
+      if (condition !== 'RenderDegraded') return [readOperatorLog('machine-config-controller')];
       // Without the MachineConfigs of the workers, the nodes would lose their kubelet.
       const others = BUILT_IN_POOLS.has(name) ? '' : ', so that it also selects the MachineConfigs of pool worker';
       const text = evidence.includes('found matching selector')

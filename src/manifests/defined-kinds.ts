@@ -4,7 +4,7 @@ import type { KindVersion, Schema } from './schemas.ts';
 /**
  * The kind that a CRD defines, in each version that it serves. Of the schemas, only what an API server needs to reject
  * types, missing fields and values of an enum: they allow unknown fields.
- * @param any what is true of each kind
+ * @param any the kind that stands for every other one, with the schema of the metadata
  */
 export function listDefinedKinds(spec: Readonly<Record<string, unknown>>, any: KindVersion): KindVersion[] {
   const { group, names, scope, versions } = spec;

@@ -6,14 +6,16 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ['serve', [], /: serve needs --tls-secret, or .* create the files with: machineconfig-guard certs/],
   ['serve', ['--tls-cert-file', 'x', '--tls-secret', 'a/b'], "cannot be used with option '--tls-cert-file <file>'"],
   ['serve', ['--tls-private-key-file', 'x', '--tls-secret', 'a/b'], "with option '--tls-private-key-file <file>'"],
-  ...['../b', 'a', 'a/b/c', '../../a/b'].map((name): [string, string[], string] => [
-    'serve',
-    ['--tls-secret', name],
-    'NAMESPACE/NAME',
-  ]),
+  ...['../b', 'a', 'a/b/c', '../../a/b', 'a.b/c', `${'a'.repeat(64)}/b`, `a/${'b'.repeat(254)}`].map(
+    (name): [string, string[], string] => ['serve', ['--tls-secret', name], 'NAMESPACE/NAME'],
+  ),
   ['serve', ['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],
   ['serve', ['--bind-address', 'localhost'], 'Must be an IPv4 or IPv6 address.\n'],
-  ['serve', ['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],
+  ...['A', 'a.b', 'a'.repeat(64)].map((name): [string, string[], string] => [
+    'serve',
+    ['--namespace', name],
+    'Must be a namespace, such as machineconfig-guard.\n',
+  ]),
   ['status', ['--contexts', ','], 'Must be all, or names separated by commas.\n'],
   ['status', ['--contexts', 'all', '--context', 'a'], "cannot be used with option '--context <name>'\n"],
   ...['--kubeconfig', '--context', '--as'].map((flag): [string, string[], string] => [

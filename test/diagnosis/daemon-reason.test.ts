@@ -112,6 +112,7 @@ test('parses a hostile reason in linear time, and keeps nothing of its end', () 
   const reason = REASONS.notFound(X);
   expect(parseDaemonReason(`${'x'.repeat(1_999 - reason.length)} ${reason}`)).toMatchObject({ config: X });
   expect(parseDaemonReason(`${'x'.repeat(2_000 - reason.length)} ${reason}`)).toEqual({ type: 'other' });
-  const [longest, longer] = ['x'.repeat(1_000), 'x'.repeat(1_001)].map(REASONS.fileChanged).map(parseDaemonReason);
-  expect([longest?.type, longer?.type]).toEqual(['diskDiffers', 'other']);
+  const parseFile = (length: number) => parseDaemonReason(REASONS.fileChanged('x'.repeat(length)));
+  expect(parseFile(1_000)).toMatchObject({ type: 'diskDiffers' });
+  expect(parseFile(1_001)).toEqual({ type: 'other' });
 });

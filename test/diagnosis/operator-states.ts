@@ -1098,7 +1098,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     ],
   },
   'an uncordon that has failed for ten minutes': {
-    source: 'own: the reason says where the rest stands, so nobody has to wait for it',
+    source: 'own: the reason names the log that says more',
     nodes: { 'worker-0': { ...both(W.B), ...degraded(REASONS.uncordon('worker-0')) } },
     pools: {
       worker: {

@@ -143,7 +143,8 @@ test('says that a part has no effect if the cluster does not get every document'
   const documents = ['a', 'b'].map((name) => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`);
   writeFiles(directory, { 'openshift/99.yaml': documents.join('---\n') });
   const { exitCode, stdout } = await check();
-  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/MultipleDocuments[^]*^Installs, but /m)]);
+  expect(stdout).toMatch(/MultipleDocuments[^]*^Installs, but /m);
+  expect(exitCode).toBe(0);
 });
 
 test('prints errors first, an explanation once for equal problems, and what sources of other tools need', async () => {

@@ -143,7 +143,8 @@ test('an object that the guard cannot read denies what is unused, until it is re
 
 test('a kind whose CRD is created later is watched within 6 s', async () => {
   const { world, clock } = await startWorld();
-  const [kind, { servedVersions, requests, watches }] = [findKind('machineosbuilds'), world.faults];
+  const kind = findKind('machineosbuilds');
+  const { servedVersions, requests, watches } = world.faults;
   const versions = servedVersions.get(kind) ?? [];
   servedVersions.set(kind, []);
   for (const watch of watches) watch.end();

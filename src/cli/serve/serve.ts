@@ -6,7 +6,6 @@ import { CertificateFilesError } from '../../certificates/certificate-files.ts';
 import type { ServingCertificate } from '../../certificates/key-pair.ts';
 import { type Mode, MODES } from '../../api/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { isObjectName } from '../../kube/api-object.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
@@ -16,8 +15,9 @@ import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 import { ListenError } from '../../serving/tls-server.ts';
 
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const parseIpAddress = createParser({ test: (value) => isIP(value) !== 0 }, 'Must be an IPv4 or IPv6 address.');
-const parseNamespace = createParser({ test: isObjectName }, 'Must be a namespace, such as machineconfig-guard.');
+const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
 interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;
@@ -34,8 +34,9 @@ interface ServeFlags extends ClusterFlags {
   readonly logLevel: string;
 }
 
+const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 const parseSecretName = createParser(
-  { test: (value) => value.split('/').length === 2 && value.split('/').every(isObjectName) },
+  SECRET_NAME,
   'Must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.',
 );
 
