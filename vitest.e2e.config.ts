@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
 import { PROCESS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
-import { GUARDED_TESTS, NODE_TESTS, OPERATOR_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
+import { BOOTSTRAP_TESTS, GUARDED_TESTS, NODE_TESTS, OPERATOR_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
 
 /**
- * Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs the projects `nodes` and
- * `operator` in a process each, and the other projects in another.
+ * Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs three processes: one for the
+ * project `nodes` and then `bootstrap`, one for `operator`, and one for the other projects.
  */
 export default defineConfig({
   test: {
@@ -26,6 +26,15 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'nodes', include: [...NODE_TESTS], env: { [PROCESS_VARIABLE]: '1' } },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'bootstrap',
+          include: [...BOOTSTRAP_TESTS],
+          env: { [PROCESS_VARIABLE]: '1' },
+          sequence: { groupOrder: 4 },
+        },
       },
       {
         extends: true,

@@ -76,16 +76,18 @@ async function main(): Promise<number> {
     [PROCESS_VARIABLE]: '0',
   };
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
-  const { nodeTests, operatorTests, machineTests, otherTests } = selectTests(files, flags.long);
+  const { nodeTests, bootstrapTests, operatorTests, machineTests, otherTests } = selectTests(files, flags.long);
   // Built now, because otherwise the first test would wait for minutes.
   const pods = await prepare('pods', nodeTests, () => findNodeFiles(release, log));
   const machines = await prepare('machines with the real machine-config-daemon', machineTests, requireMachines);
-  const ofOperator = [...operatorTests, ...machines.files];
+  const ofOperator = [...bootstrapTests, ...operatorTests, ...machines.files];
   const realOperator = await prepare('the real operator', ofOperator, () => findOperator(operator, log));
+  const isOfBootstrap = (file: string): boolean => bootstrapTests.includes(file);
   console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
   const runs = [
-    { projects: ['nodes'], files: pods.files },
-    { projects: ['operator'], files: realOperator.files },
+    // The nodes are done long before the others.
+    { projects: ['nodes', 'bootstrap'], files: [...pods.files, ...realOperator.files.filter(isOfBootstrap)] },
+    { projects: ['operator'], files: realOperator.files.filter((file) => !isOfBootstrap(file)) },
     { projects: ['guarded', 'installed'], files: otherTests },
   ].filter((run) => run.files.length > 0);
   // All at the same time, because the tests with nodes and with the operator wait most of it.

@@ -16,13 +16,25 @@ export const NODE_TESTS = FILES.filter(
 );
 /** The test files that share a cluster with one guard process. Floods are among them, which take all processor time. */
 export const GUARDED_TESTS = FILES.filter((file) => contains(file, 'sharedGuardedCluster'));
-/** The test files that need the programs of the Machine Config Operator. */
-export const OPERATOR_TESTS = FILES.filter((file) => file.startsWith(OPERATOR_FOLDER));
-export const OTHER_TESTS = FILES.filter((file) => ![...NODE_TESTS, ...OPERATOR_TESTS, ...GUARDED_TESTS].includes(file));
+/** The test files that need the programs of the Machine Config Operator, but not its cluster. */
+export const BOOTSTRAP_TESTS = FILES.filter(
+  (file) => file.startsWith(`${OPERATOR_FOLDER}bootstrap-`) && !contains(file, 'OperatorCluster'),
+);
+/** The test files that share the cluster of the Machine Config Operator. */
+export const OPERATOR_TESTS = FILES.filter(
+  (file) => file.startsWith(OPERATOR_FOLDER) && !BOOTSTRAP_TESTS.includes(file),
+);
+const OF_A_PROJECT: ReadonlySet<string> = new Set([
+  ...NODE_TESTS,
+  ...BOOTSTRAP_TESTS,
+  ...OPERATOR_TESTS,
+  ...GUARDED_TESTS,
+]);
+export const OTHER_TESTS = FILES.filter((file) => !OF_A_PROJECT.has(file));
 
 /**
- * Selects the test files that need real nodes, those that need the real operator without and with machines, and the
- * others.
+ * Selects the test files that need real nodes, those that need the programs of the real operator, its cluster without
+ * and with machines, and the others.
  * @param filters parts of paths, of which a file must have one. None selects all files.
  * @param isLong whether the files that end with `.long.test.ts` are among them
  */
@@ -32,6 +44,7 @@ export function selectTests(filters: readonly string[], isLong: boolean) {
     (filters.length === 0 || filters.some((filter) => file.includes(filter)));
   return {
     nodeTests: NODE_TESTS.filter(isSelected),
+    bootstrapTests: BOOTSTRAP_TESTS.filter(isSelected),
     operatorTests: OPERATOR_TESTS.filter((file) => isSelected(file) && !file.startsWith(MACHINE_FOLDER)),
     machineTests: OPERATOR_TESTS.filter((file) => isSelected(file) && file.startsWith(MACHINE_FOLDER)),
     otherTests: [...GUARDED_TESTS, ...OTHER_TESTS].filter(isSelected),

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** The workers of each of three Vitest processes: for nodes, the real operator, and all other tests. */
+/** The workers of each of three Vitest processes: for nodes, the cluster of the real operator, and all other tests. */
 export const WORKERS = 2;
 /** The number of a process, because each numbers its workers from 1. */
 export const PROCESS_VARIABLE = 'MCG_E2E_PROCESS';
