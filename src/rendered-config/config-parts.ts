@@ -39,7 +39,6 @@ const NOUNS: Readonly<Record<string, string>> = {
 const IDENTITIES = ['path', 'name', 'device', 'label'];
 const SETTING = 'setting';
 const DIGEST_LENGTH = 12;
-const MAX_VALUE_LENGTH = 120;
 
 export function listParts(spec: Json): ConfigPart[] {
   return Object.entries(spec).flatMap(([field, value]) =>
@@ -83,9 +82,7 @@ export function explainDifferences(
 /** The value of a setting, `set` for a text that is its own name, or the first digits of a SHA-256. */
 function summarizePart({ kind, name, value }: ConfigPart): string {
   if (value === name) return 'set';
-  if (kind === SETTING && !isRecord(value) && !Array.isArray(value)) {
-    return toPrintableLine(String(value), MAX_VALUE_LENGTH);
-  }
+  if (kind === SETTING && !isRecord(value) && !Array.isArray(value)) return toPrintableLine(String(value));
   return digest(value);
 }
 
