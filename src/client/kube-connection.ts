@@ -20,11 +20,10 @@ export class KubeconfigError extends CliError {
   }
 }
 
-const MAX_CONTEXTS = 5;
 /** KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
-/** Of `proxy-url`: those of kubectl, and other versions of SOCKS that the client library knows. */
-const PROXY_SCHEME = /^(?:https?|socks(?:4a?|5h?)?):\/\//;
+/** Of `proxy-url`, as in kubectl (client-go, tools/clientcmd/helpers.go). */
+const PROXY_SCHEME = /^(?:https?|socks5):\/\//;
 const CERTIFICATE = 'the client certificate in the kubeconfig';
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
@@ -139,7 +138,7 @@ function findCluster(config: KubeConfig): Cluster {
   const context = config.getContextObject(current);
   if (context === null) {
     const problem = hasText(current) ? `no context "${current}"` : 'no current-context; choose one with --context';
-    throw new KubeconfigError(`the kubeconfig has ${problem}; it has ${joinFirst(contexts, MAX_CONTEXTS)}`);
+    throw new KubeconfigError(`the kubeconfig has ${problem}; it has ${joinFirst(contexts)}`);
   }
   const cluster =
     config.getCluster(context.cluster) ??

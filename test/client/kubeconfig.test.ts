@@ -1,15 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { validateHeaderValue } from 'node:http';
 import path from 'node:path';
+import { KubeConfig } from '@kubernetes/client-node';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
 import { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import type { ClusterFlags } from '../../src/client/cluster-options.ts';
+import { KubeConnection } from '../../src/client/kube-connection.ts';
 import { loadConnection } from '../../src/client/kubeconfig.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
-import { buildKubeconfig } from '../support/kubeconfig.ts';
+import { buildKubeconfig, connectionFromKubeconfig } from '../support/kubeconfig.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
 let home: string;
@@ -165,4 +168,46 @@ test.each<[string, object]>([
   fakeUntilEnd('Date');
   vi.setSystemTime(Date.now() + 71_000);
   expect((await connection.credentials()).headers).toEqual({ Authorization: 'Bearer def' });
+});
+
+test('keeps credentials for 10 s', async () => {
+  fakeUntilEnd('Date');
+  const config = new KubeConfig();
+  config.loadFromString(buildKubeconfig('https://a.example', { token: 'abc' }));
+  const read = vi.spyOn(config, 'applyToHTTPSOptions');
+  const connection = new KubeConnection(() => config);
+  const startedAt = Date.now();
+  const counts: number[] = [];
+  for (const ms of [0, 9_999, 10_000]) {
+    vi.setSystemTime(startedAt + ms);
+    await connection.credentials();
+    counts.push(read.mock.calls.length);
+  }
+  expect(counts).toEqual([1, 1, 2]);
+});
+
+test('accepts exactly the tokens that Node.js can send', async () => {
+  const canSend = (text: string): boolean => {
+    try {
+      validateHeaderValue('Authorization', text);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  for (let code = 0; code <= 0x101; code += 1) {
+    const token = `a${String.fromCharCode(code)}b`;
+    const connection = connectionFromKubeconfig(buildKubeconfig('https://a.example', { token }));
+    const isAccepted = await connection.credentials().then(
+      () => true,
+      () => false,
+    );
+    expect([code, isAccepted]).toEqual([code, canSend(token)]);
+  }
+});
+
+test.each(['http', 'https', 'socks5'])('accepts a proxy-url of %s, as kubectl does', (scheme) => {
+  const cluster = { 'proxy-url': `${scheme}://proxy.example:3128` };
+  const connection = connectionFromKubeconfig(buildKubeconfig('https://a.example', {}, { cluster }));
+  expect(connection.isProxied).toBe(true);
 });
