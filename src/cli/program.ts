@@ -9,7 +9,7 @@ import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
-import { CliError, EXIT_CODE, type ExitCode, MAX_MESSAGE_LENGTH, ReportedFailure } from '../client/exit.ts';
+import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../client/exit.ts';
 import { FileError } from '../files/file-error.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
@@ -91,7 +91,7 @@ export function reportError(
   } else {
     const message = error instanceof Error ? error.message || error.name : String(error);
     const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';
-    print(`${commands.program}: ${toPrintableLine(message, MAX_MESSAGE_LENGTH)}${isDebug ? '' : hint}`);
+    print(`${commands.program}: ${toPrintableLine(message)}${isDebug ? '' : hint}`);
   }
   if (isDebug) print(inspect(error));
   return error instanceof CliError ? error.exitCode : EXIT_CODE.failure;
@@ -174,7 +174,7 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
           .replace(DRY_RUN_OPTION, '$&; without --confirm, restore and uninstall write nothing')
           .replace(BARE_ERROR, '$1; see --help');
         const width = getErrorWidth() ?? Number.POSITIVE_INFINITY;
-        write(`${wrapText(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}`, width).join('\n')}\n`);
+        write(`${wrapText(`${name}: ${toPrintableLine(text)}`, width).join('\n')}\n`);
       },
     });
   // addCommand() copies no settings. Without this copy, an unknown flag of a subcommand exits with 1.

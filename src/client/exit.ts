@@ -15,9 +15,6 @@ export const EXIT_CODE = {
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
-/** Of an error, which can quote untrusted values. */
-export const MAX_MESSAGE_LENGTH = 2_000;
-
 interface CliErrorOptions extends ErrorOptions {
   readonly advice?: Advice | readonly Advice[] | undefined;
 }
@@ -30,7 +27,7 @@ export class CliError extends Error {
   readonly advice: readonly Advice[];
 
   constructor(message: string, exitCode: ExitCode, { advice = [], ...options }: CliErrorOptions = {}) {
-    super(toPrintableLine(message, MAX_MESSAGE_LENGTH), options);
+    super(toPrintableLine(message), options);
     this.exitCode = exitCode;
     this.advice = [advice].flat();
   }

@@ -6,8 +6,6 @@ import { parseOpenShiftVersion } from '../install/kubernetes-version.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { type ConfigName, RENDERED_PREFIX, toConfigName } from '../mco/machine-config.ts';
 
-const MAX_NAMES = 5;
-
 /** Accepts the values that pass the test of a pattern, or of a function. */
 export function createParser(rule: Pick<RegExp, 'test'>, problem: string): (value: string) => string {
   return (value) => {
@@ -89,6 +87,6 @@ export function resolveConfigName(name: ConfigName, existing: Iterable<ConfigNam
   const completions = names.filter((config) => prefixes.some((prefix) => config.startsWith(prefix)));
   const [only = name, ...others] = completions;
   if (others.length === 0) return only;
-  const choices = joinFirst(completions.toSorted(), MAX_NAMES);
+  const choices = joinFirst(completions.toSorted());
   throw new CliError(`"${name}" begins several names: ${choices}; add more characters`, EXIT_CODE.usage);
 }

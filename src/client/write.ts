@@ -1,4 +1,4 @@
-import { toPrintableLine } from '../common/printable-text.ts';
+import { quote } from '../diagnosis/quote.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { ApiError } from '../kube/errors.ts';
 import { accessCluster } from './cluster-access.ts';
@@ -58,7 +58,7 @@ export async function assertDryRunIsHonored(api: KubeApi, write: Pick<Write, 'me
     const { cause } = error as Error;
     if (!(cause instanceof ApiError) || ![400, 404, 409, 422].includes(cause.status)) throw error;
     if (cause.status === 422 && cause.message.includes('dryRun')) return;
-    answer = `${cause.status} ${toPrintableLine(cause.message, 200)}`;
+    answer = `${cause.status} ${quote(cause.message)}`;
   }
   throw new CliError(
     `the API server at ${api.address} (or a proxy in front of it) does not honor dry runs: ` +

@@ -6,7 +6,6 @@ export class FileError extends Error {
   override readonly name = 'FileError';
 }
 
-const MAX_PATH_LENGTH = 500;
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied; run the command as the owner of the file',
   EISDIR: 'it is a directory',
@@ -17,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** The path for a message. The name of a file can contain anything but a slash. */
 export function formatPath(path: string): string {
-  return toPrintableLine(path, MAX_PATH_LENGTH);
+  return toPrintableLine(path);
 }
 
 /** @throws FileError instead of an error of the file system */

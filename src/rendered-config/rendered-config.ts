@@ -44,7 +44,7 @@ const API_VERSION = /^machineconfiguration\.openshift\.io\/v\d\w*$/;
 const DEFAULT_API_VERSION = 'machineconfiguration.openshift.io/v1';
 /** Of `oc get`, and of the API. */
 const LIST_KIND = /^(?:MachineConfig)?List$/;
-const KIND = /^[A-Z][A-Za-z]{0,62}$/;
+const KIND = /^[A-Z][A-Za-z]+$/;
 /** Files that can contain a config: JSON and YAML, the copy of the machine-config-daemon, and what `oc get` wrote. */
 const CONFIG_FILE = /(?:\.json|\.ya?ml|\/currentconfig|\/rendered-[^/]*)$/;
 /** A file that contains a config, by its name, as on nodes, on the bootstrap host and in a must-gather. */

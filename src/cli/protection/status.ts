@@ -68,7 +68,6 @@ interface StatusFlags extends ReportFlags {
 /** An administrator's machine and a VPN serve this many handshakes at once. */
 const MAX_CONCURRENT_CLUSTERS = 10;
 const REQUEST_TIMEOUT_MS = 10_000;
-const MAX_REASON_LENGTH = 400;
 const UNTESTED_NOTE = 'The states come from the objects of the clusters. Whether a guard answers was not tested.';
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null, servesPolicies: false });
@@ -225,7 +224,7 @@ function isRead({ unreadable }: ClusterStatus): boolean {
 function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
   const { context, state, explanation, advice, waysOut } = entry;
   if (state === 'PROTECTED' && advice === null) return [];
-  const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
+  const text = toPrintableLine(`${context}: ${state}: ${explanation}`);
   const width = format.width - 2;
   const next = formatNext({ ...format, width }, advice, ...waysOut);
   const [first, ...lines] = [...wrapText(text, width), ...next];

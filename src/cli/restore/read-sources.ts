@@ -233,7 +233,6 @@ function fail(problem: string, advice?: Advice): CliError {
 /** Every kubelet speaks it. A message starts with its channel (kubernetes, staging/src/k8s.io/kubelet). */
 const PROTOCOL = 'v4.channel.k8s.io';
 const CHANNEL = { stdout: 1, stderr: 2, status: 3 } as const;
-const MAX_ERROR_BYTES = 4_096;
 /** What a message costs at least. A hostile kubelet can send single bytes. */
 const MIN_MESSAGE_BYTES = 512;
 
@@ -292,7 +291,7 @@ export async function execInPod(
 }
 
 function findFailure(content: Buffer, stderr: Buffer): string | undefined {
-  const errorText = stderr.subarray(0, MAX_ERROR_BYTES).toString().trim();
+  const errorText = stderr.toString().trim();
   try {
     const { status, message } = JSON.parse(content.toString()) as { readonly status?: unknown; message?: unknown };
     return status === 'Success' ? undefined : errorText || String(message);

@@ -96,7 +96,6 @@ export interface WantedRestore {
   readonly acceptContent?: boolean | undefined;
 }
 
-const MAX_REFERRERS = 3;
 const COPIES =
   '/etc/machine-config-daemon/currentconfig or /etc/mcs-machine-config-content.json of a node, or ' +
   '/etc/mcs/bootstrap of the bootstrap host';
@@ -137,7 +136,7 @@ export function planRestore(content: Content, state: RestoreState, options: Want
 /** The part of a report that needs no comparison with another config. */
 function describeConfig(name: ConfigName, source: string, state: RestoreState) {
   const { nodes, pools } = state;
-  const { strong } = summarizeReferences(name, listReferrers({ nodes, pools }), MAX_REFERRERS);
+  const { strong } = summarizeReferences(name, listReferrers({ nodes, pools }));
   return {
     name,
     source,

@@ -27,14 +27,14 @@ import {
   wrapBeside,
   wrapParagraph,
 } from '../../client/output/text-format.ts';
-import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { isOnNode, readSources, type SourceConfigs } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessOk } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
-import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
+import { type ConfigName, formatName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 
 const MAX_DIFFERENCES = 20;
 
@@ -181,7 +181,7 @@ function formatConfig(
   { name, source, outcome, namedBy, rejection, comparedWith, differences, warnings, steps }: ConfigReport,
 ) {
   // The name and the source can come from the disk of an untrusted node.
-  const lines = [wrapBeside('', toPrintableLine(`${name} (from ${source})`, 4_000), format.width)];
+  const lines = [wrapBeside('', `${formatName(name)} (from ${source})`, format.width)];
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
   if (outcome === 'rejected' && rejection !== null) {
     lines.push(indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));

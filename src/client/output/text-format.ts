@@ -82,7 +82,7 @@ export function formatCommand({ width, commands }: ReportFormat, { text, command
 
 /** @param label stands before the first line, and the others are aligned with its text */
 export function indent({ width }: TextFormat, text: string, label = ''): string {
-  return wrapBeside(`  ${label}`, toPrintableLine(text, 4_000), width);
+  return wrapBeside(`  ${label}`, text, width);
 }
 
 export function wrapParagraph({ width }: TextFormat, text: string): string {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { readRegularFile } from '../../files/read-file.ts';
 import { parseYaml } from '../../files/yaml-document.ts';
-import { listPoolSources, readRenderedConfigs, type RenderedConfig } from '../rendered-config.ts';
+import { listPoolSources, MAX_CONFIG_BYTES, readRenderedConfigs, type RenderedConfig } from '../rendered-config.ts';
 import { type ClusterObjects, createBaseManifests, createPullSecret, getReleaseVersion } from './base-manifests.ts';
 import { PULL_SECRET_FILE, type Renderer } from './renderer.ts';
 
@@ -20,10 +20,6 @@ export interface Render {
 /** Renders files by their names. Throws ProgramError, FileError or the signal's reason. */
 export type RenderFiles = (files: ReadonlyMap<string, Buffer | string>) => Promise<Render>;
 
-const MAX_BYTES = 8 * 1024 ** 2;
-const MAX_ERROR_LENGTH = 1_000;
-/** A release asks for some feature gates. */
-const MAX_ATTEMPTS = 60;
 const VERSION_ERROR = /Ignoring controller config generated .*\(my version: ([^)\s]+)\)/;
 const GATE_ERROR = /feature "?(\w+)"? is not registered/;
 const LAST_ERROR = /(?:error running MCC\[BOOTSTRAP\]: |panic: )(.*?)(?:\n\s*\n|\ngoroutine |$)/s;
@@ -36,7 +32,7 @@ export function createRender(renderer: Renderer, objects: ClusterObjects, signal
   const release = getReleaseVersion(objects);
   let facts = { version: '', featureGates: [] as readonly string[] };
   return async (files) => {
-    for (let attempt = 0; ; attempt += 1) {
+    for (;;) {
       // Another render that runs at the same time can change the facts.
       const known = facts;
       const added = new Map([...createBaseManifests(known, objects), [PULL_SECRET_FILE, createPullSecret(objects)]]);
@@ -44,7 +40,7 @@ export function createRender(renderer: Renderer, objects: ClusterObjects, signal
       const { error = '' } = result;
       const [, version = known.version] = VERSION_ERROR.exec(error) ?? [];
       const gates = Array.from(GATE_ERROR.exec(error) ?? []).slice(1);
-      if ((version === known.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
+      if (version === known.version && gates.every((gate) => known.featureGates.includes(gate))) return result;
       facts = { version, featureGates: [...new Set([...facts.featureGates, ...gates])] };
     }
   };
@@ -66,10 +62,10 @@ async function render(
     if (exitCode !== 0) {
       const [, error = text.trim().split('\n').at(-1) ?? ''] = LAST_ERROR.exec(text) ?? [];
       const plain = error.replaceAll(`${input}/`, '').replaceAll('/in/', '');
-      return { configs: [], sources: [], error: toPrintableLine(plain, MAX_ERROR_LENGTH) || `exit code ${exitCode}` };
+      return { configs: [], sources: [], error: toPrintableLine(plain) || `exit code ${exitCode}` };
     }
     const { configs } = await readRenderedConfigs(output, () => true, signal);
-    const pool = await readRegularFile(path.join(output, 'machine-pools', 'master.yaml'), MAX_BYTES, signal);
+    const pool = await readRegularFile(path.join(output, 'machine-pools', 'master.yaml'), MAX_CONFIG_BYTES, signal);
     return { configs, sources: listPoolSources(parseYaml(pool.toString(), 'master.yaml').value) };
   } finally {
     await rm(directory, { recursive: true, force: true });
