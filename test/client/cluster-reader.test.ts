@@ -71,6 +71,25 @@ test('reads only doubtful nodes again, and keeps what existed for the others', a
 });
 
 test.each([
+  [100, 100],
+  [101, 1],
+])('lists the nodes again for %i doubtful nodes with %i requests', async (doubtfulCount, listCount) => {
+  const snapshot = await readClusterSnapshot(api, undefined, signal);
+  const before = cluster.faults.requests.length;
+  const doubtful = new Set(Array.from({ length: doubtfulCount }, (_, index) => `n${index}`));
+  await readClusterSnapshot(api, undefined, signal, { snapshot, doubtful });
+  const lists = cluster.faults.requests.slice(before).filter(({ path }) => path === NODES_PATH);
+  expect(lists).toHaveLength(listCount);
+});
+
+test.each([[['v1']], [['v1alpha1']]])('reads the MachineOSConfigs that the cluster serves at %j', async (versions) => {
+  cluster.create('machineosconfigs', { metadata: { name: 'c0' }, spec: { machineConfigPool: { name: 'worker' } } });
+  cluster.serve('machineosconfigs', versions);
+  const { osConfigs } = await readClusterSnapshot(api, undefined, signal);
+  expect(osConfigs).toEqual([{ name: 'c0', pool: 'worker', currentBuild: undefined, rebuild: undefined }]);
+});
+
+test.each([
   [['v1alpha1'], ['MachineConfigPool', 'MachineOSBuild', 'Node', 'Node']],
   [[], ['MachineConfigPool', 'Node', 'Node']],
 ])('reads all referrers if builds are served at %j', async (versions, kinds) => {

@@ -69,6 +69,16 @@ const expression = (key: string, operator: string, ...values: readonly string[])
   matchExpressions: [{ key, operator, values }],
 });
 
+/** The names and values at the limits of apimachinery (pkg/util/validation, IsQualifiedName and IsValidLabelValue). */
+const NAMES = ['a', '0', 'A-z_0.9', 'a'.repeat(63)];
+const INVALID_NAMES = ['-a', 'a-', '_a', 'a_', '.a', 'a.', 'é', 'a b', 'a$', 'a'.repeat(64)];
+const VALID_VALUES = ['', ...NAMES];
+const INVALID_VALUES = ['a/a', ...INVALID_NAMES];
+const VALID_KEYS = [...NAMES, 'a/a', 'a-0.z/a', `${'a'.repeat(253)}/a`];
+const INVALID_KEYS = ['', '/a', 'a/', 'a/a/a', ...INVALID_NAMES];
+const INVALID_PREFIXES = ['-a', 'a-', '.a', 'a.', 'A', 'a_a', 'é', 'a'.repeat(254)];
+INVALID_KEYS.push(...INVALID_PREFIXES.map((prefix) => `${prefix}/a`), ...INVALID_NAMES.map((name) => `a/${name}`));
+
 // As LabelSelectorAsSelector of apimachinery judges them.
 test.each([
   [undefined, undefined],
@@ -80,7 +90,10 @@ test.each([
   [expression('a', 'DoesNotExist'), undefined],
   [expression('a', 'Exists', 'b'), 'a Exists (b)'],
   [expression('a', 'in', 'b'), 'a in (b)'],
-  [expression('a'.repeat(64), 'Exists'), `${'a'.repeat(64)} Exists ()`],
+  ...VALID_KEYS.map((key): [object, undefined] => [expression(key, 'Exists'), undefined]),
+  ...INVALID_KEYS.map((key): [object, string] => [expression(key, 'Exists'), `${key} Exists ()`]),
+  ...VALID_VALUES.map((value): [object, undefined] => [expression('a', 'In', value), undefined]),
+  ...INVALID_VALUES.map((value): [object, string] => [expression('a', 'In', value), `a In (${value})`]),
 ])('finds in the selector %j the requirement %s that the operator rejects', (selector, requirement) => {
   expect(findInvalidRequirement(selector)).toBe(requirement);
 });

@@ -27,7 +27,10 @@ test('checks only the selected nodes and the pools that select them', async () =
 });
 
 test.each([
-  [['--role', 'a/b'], 'Must be a role, such as master or worker.'],
+  ...['', 'a/b', '-a', 'a.', 'é', 'a,b', 'a'.repeat(64)].map((role): [string[], string] => [
+    ['--role', role],
+    'Must be a role, such as master or worker.',
+  ]),
   [['--selector', ' '], 'Must not be empty'],
   [['--selector', 'a=b=c'], /: invalid label selector \(--role, --selector\): unable to parse .* "a=b=c"\n$/],
   [['--min-nodes', '0'], 'a whole number of at least 1'],
