@@ -513,7 +513,7 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
   const text = `if no copy of the missing config exists: name ${other}. ${how}`;
   const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
   const repair = annotateNode('nameConfigOfPool', text, referrer.name, annotations);
-  return [{ ...repair, alternative: true, isOneAtATime: !isFirstBoot }];
+  return [{ ...repair, alternative: true, isOneAtATime: !isFirstBoot, needsRestart: !isFirstBoot }];
 }
 
 function repairDisk(cause: DiskDiffers): readonly Repair[] {
@@ -533,7 +533,7 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
   if (difference.type === 'osImage') {
     const text = 'see which OS images the node has. If the expected one is staged, reboot the node';
     const command = onHost(name, shell`rpm-ostree status`);
-    repairs.push({ name: 'changeBack', text, command, isOneAtATime: true });
+    repairs.push({ name: 'changeBack', text, command, isOneAtATime: true, needsRestart: true });
   } else {
     const what = difference.type === 'file' ? `file "${quote(difference.path)}"` : 'the disk';
     repairs.push({ name: 'changeBack', text: `put ${what} back as ${quote(comparedWith)} has it. ${end}` });
@@ -617,7 +617,7 @@ function forceConfig(node: string): Repair {
     'or force the update: the daemon drains the node, writes the config without comparing the disk, and reboots. ' +
     'Files that only another config contains stay';
   const command = onHost(node, shell`touch ${verbatim(FORCE_FILE)}`);
-  return { name: 'force', text, command, alternative: true, isOneAtATime: true };
+  return { name: 'force', text, command, alternative: true, isOneAtATime: true, needsRestart: true };
 }
 
 function onHost(node: string, command: ShellCommand | undefined): ShellCommand | undefined {

@@ -1,6 +1,6 @@
 import type { Cause, CauseCode, ConfigMissing, MissingConfigReport } from './cause.ts';
 import { approveMachine, approveRequest, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
-import { type Cluster, createCluster, type DiagnosisScope, listOldRequests } from './cluster.ts';
+import { type Cluster, createCluster, type DiagnosisScope, findDownSince, listOldRequests } from './cluster.ts';
 import { findClusterCauses, findOperatorFailure } from './cluster-causes.ts';
 import {
   type ClusterSnapshot,
@@ -11,9 +11,9 @@ import {
 } from './cluster-snapshot.ts';
 import { findNodeCauses } from './node-causes.ts';
 import { findPoolCauses } from './pool-causes.ts';
-import { type PlannedRepair, planRepairs } from './repair.ts';
+import { holdBack, type PlannedRepair, planRepairs } from './repair.ts';
 import { type ConfigName, isRenderedConfig } from '../mco/machine-config.ts';
-import { findUsedConfigs, REFERRER_NOUNS, type ReferrerKind } from '../mco/referrer.ts';
+import { findUsedConfigs, type Referrer, REFERRER_NOUNS, type ReferrerKind } from '../mco/referrer.ts';
 
 // The interfaces below are parts of the JSON of `check`. Their keys are a contract. Unknown values are null.
 
@@ -110,6 +110,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
   const causes = [...ofCluster, ...findOperatorFailure(others, cluster), ...others];
 
   const used = findUsedConfigs(listReferrers(snapshot));
+  const returning = findReturningNodes(cluster, causesByNode);
   return {
     ok: causes.length === 0,
     recoverable: causes.length > 0 && causes.every(({ waiting }) => waiting.helps),
@@ -121,11 +122,32 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     problems: causes.map(toProblem),
     causes,
     repairs: planRepairs([
-      ...causes.flatMap(listRepairs),
+      ...causes.flatMap((cause) => listRepairs(cause).map((each) => holdBack(each, returning.get(cause.referrer)))),
       ...approveMissingMachines(causes, cluster),
       ...selectedPools.flatMap(removeRestoreMark),
     ]),
   };
+}
+
+/** For each node, the name of one in its pool that restarts or updates, and that needs no person. */
+function findReturningNodes(
+  cluster: Cluster,
+  causesByNode: ReadonlyMap<InspectedNode, readonly Cause[]>,
+): ReadonlyMap<Referrer | undefined, string> {
+  const isReturning = (node: InspectedNode): boolean => {
+    const own = causesByNode.get(node) ?? [];
+    const isDown = node.readiness?.isReady === false && findDownSince(node, cluster) === undefined;
+    const isUpdating = ['Working', 'Rebooting'].includes(node.daemonState);
+    // A daemon that updates a Degraded node says Degraded until it is Done (pkg/daemon/update.go).
+    const isRecovering = own.some(({ code }) => code === 'Recovering');
+    return isDown || ((isUpdating || isRecovering) && own.every(({ waiting }) => waiting.helps));
+  };
+  const pairs = cluster.livePools.flatMap((pool) => {
+    const nodes = cluster.nodesOf(pool);
+    const found = nodes.find(isReturning);
+    return found === undefined ? [] : nodes.map((node) => [node, found.name] as const);
+  });
+  return new Map(pairs);
 }
 
 /** With a selection of nodes, only the pools that select one of them. */

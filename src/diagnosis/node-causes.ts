@@ -344,7 +344,8 @@ function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Clust
     referrer: node,
     since,
     isReported,
-    removal: isReported ? undefined : findRemoval(node, cluster),
+    // A node that reboots comes back.
+    removal: findLostSince(node, cluster) === undefined ? undefined : findRemoval(node, cluster),
     evidence: quote(message),
   } as const;
   const hope = isReported ? 'Its kubelet can become ready' : 'A reboot can take this long';

@@ -43,6 +43,8 @@ export interface Repair {
   readonly alternative?: boolean;
   /** Only the first object gets it. The others follow when that one has recovered. */
   readonly isOneAtATime?: boolean;
+  /** It restarts the node at once, whatever the other nodes of its pool do. */
+  readonly needsRestart?: boolean;
 }
 
 /** A repair of one cause or of several. Part of the JSON of `check`. */
@@ -52,6 +54,13 @@ export interface PlannedRepair {
   readonly command: ShellCommand | null;
   /** Whether a person must choose: only if its text applies. */
   readonly alternative: boolean;
+}
+
+/** A pool loses two nodes at once if one is repaired before another one is back: daemons ignore maxUnavailable. */
+export function holdBack(repair: Repair, returningNode: string | undefined): Repair {
+  if (repair.needsRestart !== true || returningNode === undefined) return repair;
+  const wait = `First wait until node ${returningNode} is Done and ready, and run check again for the command`;
+  return { ...repair, text: `${repair.text}. ${wait}`, command: undefined };
 }
 
 /** Of a command. More names follow in the next run of `check`. */

@@ -110,12 +110,21 @@ const DISK_PRESSURE = { type: 'DiskPressure', message: 'kubelet has disk pressur
 const OPERATOR_OFF = { deployment: 'machine-config-controller', state: 'has 0 replicas', isScaledToZero: true };
 const OPERATOR_PODS = 'oc get pods -n openshift-machine-config-operator -l';
 
-/** A roll-out of the config B that began long ago. */
+const nameConfigOfPool = (config: string) =>
+  `if no copy of the missing config exists: name ${config}, the config of the pool. ` +
+  'Do it node by node: the daemon changes the disk to it, with one reboot';
+const FORCE =
+  '# or force the update: the daemon drains the node, writes the config without comparing the disk, and reboots. ' +
+  'Files that only another config contains stay. ';
+const waitFor = (node: string) =>
+  `First wait until node ${node} is Done and ready, and run check again for the command`;
+
 /** Of four nodes, the updated one is cordoned. */
 const CORDONED_OF_FOUR: State['nodes'] = {
   'worker-0': { ...both(W.B), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } },
   ...Object.fromEntries([1, 2, 3].map((index) => [`worker-${index}`, both(W.A)])),
 };
+/** A roll-out of the config B that began long ago. */
 const OLD_ROLLOUT = { spec: W.B, status: W.A, specWrittenMinutesAgo: 300, statusWrittenMinutesAgo: 200 } as const;
 
 export const STATES: Readonly<Record<string, State>> = {
@@ -189,6 +198,52 @@ export const STATES: Readonly<Record<string, State>> = {
     repairs: [
       `machineconfig-guard restore ${W.X} --from node/worker-0`,
       `# ${ANNOTATE} worker-0 ${annotations(W.Y, ...FIELDS)}`,
+    ],
+  },
+  'a missing config on several nodes, of which the first has just been annotated': {
+    source: 'own: its daemon tries again within a minute, then drains and restarts the node',
+    nodes: {
+      'infra-0': { roles: ['infra'], ...missing(I.X) },
+      'worker-0': {
+        ...missing(W.Y, REASONS.notFound(W.X)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 1 },
+      },
+      'worker-1': missing(W.X),
+    },
+    pools: { infra: { spec: I.Y, status: I.X }, worker: { spec: W.Y, status: W.X, ageMinutes: 7_200 } },
+    configs: [I.Y, W.Y],
+    problems: ['ConfigMissing', 'Recovering?'],
+    repairs: [
+      `machineconfig-guard restore ${I.X} --from node/infra-0`,
+      `machineconfig-guard restore ${W.X} --from node/worker-1`,
+      `# ${ANNOTATE} infra-0 ${annotations(I.Y, ...FIELDS)}`,
+      `# ${nameConfigOfPool(W.Y)}. ${waitFor('worker-0')}`,
+    ],
+  },
+  'a missing config on several nodes, of which the first restarts': {
+    source: 'own: a daemon that updates a Degraded node says Degraded until it is Done',
+    nodes: {
+      'worker-0': { ...missing(W.Y, REASONS.notFound(W.X)), notReady: { minutesAgo: 3 } },
+      'worker-1': missing(W.X),
+    },
+    pools: { worker: { spec: W.Y, status: W.X, ageMinutes: 7_200 } },
+    configs: [W.Y],
+    problems: ['Recovering?', 'NodeNotReady?', 'ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${W.X} --from node/worker-1`,
+      'start the machine or the kubelet of each lost node',
+      `# ${nameConfigOfPool(W.Y)}. ${waitFor('worker-0')}`,
+    ],
+  },
+  'a missing config on several nodes, of which the first is back': {
+    source: 'own',
+    nodes: { 'worker-0': both(W.Y), 'worker-1': missing(W.X) },
+    pools: { worker: { spec: W.Y, status: W.X, ageMinutes: 7_200 } },
+    configs: [W.Y],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${W.X} --from node/worker-1`,
+      `# ${ANNOTATE} worker-1 ${annotations(W.Y, ...FIELDS)}`,
     ],
   },
   R13: {
@@ -684,6 +739,36 @@ export const STATES: Readonly<Record<string, State>> = {
       force('worker-0'),
     ],
   },
+  'files of two nodes were changed by hand, and one node is drained for its repair': {
+    source: 'own: the daemon drains and restarts a node with a force file at once',
+    nodes: {
+      'worker-0': { ...both(W.A), ...degraded(REASONS.fileChanged('/etc/a')), drainingForMinutes: 1 },
+      'worker-1': { ...both(W.A), ...degraded(REASONS.fileChanged('/etc/a')) },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
+    configs: [W.A],
+    problems: ['Recovering?', 'DiskDiffers'],
+    repairs: [
+      `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      '# machineconfig-guard restore --from node/worker-1',
+      FORCE + waitFor('worker-0'),
+    ],
+  },
+  'the OS images of two nodes differ, and a person reboots one node': {
+    source: 'own: its kubelet does not answer for some minutes',
+    nodes: {
+      'worker-0': { ...both(W.A), ...degraded(REASONS.osImage(W.A, 'a', 'b')), notReady: { minutesAgo: 3 } },
+      'worker-1': { ...both(W.A), ...degraded(REASONS.osImage(W.A, 'a', 'b')) },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
+    configs: [W.A],
+    problems: ['DiskDiffers'],
+    repairs: [
+      'see which OS images the node has. If the expected one is staged, reboot the node. ' + waitFor('worker-0'),
+      '# machineconfig-guard restore --from node/worker-0',
+      FORCE + waitFor('worker-0'),
+    ],
+  },
   R38: {
     source: 'every forum: nodes annotated to the config of the pool, and their first boot had changed nothing',
     nodes: {
@@ -876,12 +961,12 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: [],
   },
   'a node that is down in a roll-out, and does not update itself': {
-    source: 'own: the operator counts it as unavailable at once',
+    source: 'own: the operator counts it as unavailable at once, but it can just reboot',
     nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 1 } }, 'worker-1': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
     configs: [W.A, W.B],
     problems: ['NodeNotReady?'],
-    repairs: ['start the machine or the kubelet of each lost node', '# oc delete node worker-0'],
+    repairs: ['start the machine or the kubelet of each lost node'],
   },
   'a node that has not come back': {
     source: 'own',
