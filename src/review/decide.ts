@@ -119,7 +119,9 @@ function toRecorded({ references, total }: ReferenceGroup): Pick<Verdict, 'refer
 function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
   if (verdict.denialStatus === undefined || mode === 'Enforce') return verdict;
   const { code, config, message, references, referencesTotal } = verdict;
-  const warning = `MCG_WOULD_DENY (${code}): mode Enforce would deny deleting`;
+  // The first sentence of a denial says which objects need the config. A second warning has room for it.
+  const [reason = ''] = message.replace(`${code}: `, '').split('. ');
+  const warnings = [`MCG_WOULD_DENY (${code}): mode Enforce would deny deleting ${config}`, reason];
   return {
     outcome: 'would-deny',
     code: 'MCG_WOULD_DENY',
@@ -128,7 +130,7 @@ function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
     message: `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${message}`,
     references,
     referencesTotal,
-    warnings: mode === 'Warn' && config !== undefined ? [formatWarning(`${warning} ${config}`)] : [],
+    warnings: mode === 'Warn' && config !== undefined ? warnings.map(formatWarning) : [],
   };
 }
 
