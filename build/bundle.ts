@@ -14,7 +14,7 @@ const filesInside: Plugin = {
   name: 'files-inside',
   setup(bundler) {
     bundler.onLoad({ filter: /[\\/]files[\\/]package-file\.ts$/ }, async () => {
-      const names = (await Promise.all(['docs', 'manifests'].map(listFiles))).flat().sort();
+      const names = ['README.md', ...(await Promise.all(['docs', 'manifests'].map(listFiles))).flat().sort()];
       const files = await Promise.all(names.map(async (name) => [name, await readFile(path.join(ROOT, name), 'utf8')]));
       return {
         loader: 'ts',

@@ -7,7 +7,7 @@ import { createFormat, wrapBeside } from '../../client/output/text-format.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
 
-export const PAGES = 'codes install operate inspect troubleshooting audit monitoring year fleet'.split(' ');
+export const PAGES = 'README codes install operate inspect troubleshooting audit monitoring year fleet'.split(' ');
 const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;
 /** A heading and what stands below it, up to the next one. A comment in a block of code has no empty line after it. */
 const SECTION = /^(?=#+ .*\n\n)/m;
@@ -29,10 +29,35 @@ const TITLE_WEIGHT = 3;
 /** Words of a question or of a name that say nothing about its topic. */
 const COMMON_WORDS: ReadonlySet<string> = new Set(
   (
-    'a an and are can config do does for guard how i in is it machine mcg my of or our the to was we what when where ' +
-    'which who why'
+    'a an and are can cluster config do does for guard how i in is it know machine mcg my of one or our switch that ' +
+    'the to turn was we what when where which who why'
   ).split(' '),
 );
+/** The topics of words that the pages do not have, or have elsewhere. */
+export const ALIASES: Readonly<Record<string, string>> = {
+  acm: 'fleet',
+  backup: 'year',
+  cleanup: 'operate/before-and-after-a-prune',
+  disable: 'operate/change-the-mode',
+  downgrade: 'install/upgrade',
+  hang: 'troubleshooting/a-node-or-a-machine-is-stuck',
+  help: 'README/run-it',
+  'high availability': 'install/in-a-running-cluster',
+  internet: 'install/disconnected-clusters',
+  off: 'operate/change-the-mode',
+  pdb: 'DrainBlocked',
+  performance: 'install/policy-floor',
+  port: 'install/who-can-call-the-guard',
+  price: 'install/in-a-running-cluster',
+  privacy: 'install/without-access-to-machineconfigs',
+  remove: 'install/uninstall',
+  resources: 'install/in-a-running-cluster',
+  'roll back': 'install/upgrade',
+  see: 'install/without-access-to-machineconfigs',
+  support: 'operate/collect-data-for-a-bug-report',
+  telemetry: 'install/disconnected-clusters',
+  works: 'operate/see-the-state',
+};
 /** Also a part of a name such as `DiskDiffers`. */
 const WORD = /[A-Z]+(?![a-z])|[A-Z]?[a-z\d.]*[a-z\d]/g;
 /** The end of a word is not compared, so that `blocked` finds `blocking`. */
@@ -127,7 +152,8 @@ function findTopics(given: string, entries: readonly Entry[]) {
     topics.find((name) => name === given) ??
     topics.find((name) => simplify(name) === wanted) ??
     findQuote(given, entries) ??
-    topics.find(isMeant);
+    topics.find(isMeant) ??
+    ALIASES[words.join(' ')];
   if (topic !== undefined) return { topic, others: [] };
 
   const ranked = rankEntries(words, entries);
@@ -259,6 +285,7 @@ function toFile(topic: string): string {
   const [name = ''] = topic.split('/');
   if (name.startsWith('MCG_')) return 'docs/codes.md';
   if (isAlert(name)) return `docs/runbooks/${name}.md`;
+  if (name === 'README') return 'README.md';
   return name === 'fleet' ? 'docs/fleet/README.md' : `docs/${name}.md`;
 }
 

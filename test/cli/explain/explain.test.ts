@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { PAGES } from '../../../src/cli/explain/explain.ts';
+import { ALIASES, PAGES } from '../../../src/cli/explain/explain.ts';
 import { findAll, listFiles, readFile } from '../../docs/pages.ts';
 import { runProgram, usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
@@ -23,7 +23,7 @@ test('without a topic, lists every code, alert and page of the documentation', a
   expect(lines).toEqual(expect.arrayContaining(CODES.map(([code, meaning]) => `- ${code}: ${meaning}`)));
   expect(lines).toContain('- MachineConfigGuardAbsent: Prometheus has scraped no guard pod for 10 minutes.');
   const pages = findAll(listFiles('docs').join('\n'), /^docs\/(\w+)(?:\/README)?\.md$/gm);
-  expect(PAGES.toSorted()).toEqual(pages.toSorted());
+  expect(PAGES.toSorted()).toEqual(['README', ...pages].toSorted());
   const names = findAll(lines.join('\n'), /^- (\w+): \S/gm);
   expect(names.toSorted()).toEqual([...CODES.map(([code]) => code), ...ALERTS, ...PAGES].toSorted());
 });
@@ -69,6 +69,13 @@ test.each([
   ['MCG_HELD: a machine may be booting with it', 'MCG_HELD'],
   ['in use', 'MCG_IN_USE'],
   ['dangling reference', 'MachineConfigGuardDanglingReference'],
+  ['price', 'install/in-a-running-cluster'],
+  ['turn it off', 'operate/change-the-mode'],
+  ['how do I turn it off in one cluster', 'operate/change-the-mode'],
+  ['how do I know that it works', 'operate/see-the-state'],
+  ['How do I switch the guard off?', 'operate/change-the-mode'],
+  ['remove the guard', 'install/uninstall'],
+  ['what does it see', 'install/without-access-to-machineconfigs'],
 ])('prints for %s the topic %s', async (given, topic) => {
   expect(await explain(given)).toBe(await explain(topic));
 });
@@ -195,6 +202,8 @@ test.each([
   ['priority class', 'install/in-a-running-cluster'],
   ['break glass', 'operate/let-deletions-through'],
   ['hypershift', 'install'],
+  ['rosa', 'README/do-i-need-it'],
+  ['license', 'README/pages'],
   ['updating forever', 'troubleshooting/a-node-or-a-machine-is-stuck'],
   ['MCG', 'codes'],
   ['--force', 'operate/let-deletions-through'],
@@ -203,6 +212,10 @@ test.each([
   expect(text).toBe(`No topic has the name "${given}".\n`);
   expect(seeAlso).toContain(`- ${nearest}`);
   expect(findAll(seeAlso, /^- \S+: (\S)/gm).length).toBeLessThanOrEqual(5);
+});
+
+test('every alias of a topic leads to it', async () => {
+  for (const [word, topic] of Object.entries(ALIASES)) expect(await explain(word)).toBe(await explain(topic));
 });
 
 test('prefers the topic with exactly this name', async () => {
