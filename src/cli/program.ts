@@ -28,7 +28,7 @@ const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 /** For `install` commander suggests `uninstall`, and for `repair` `render`. */
 const MISLEADING_SUGGESTION = /(?<=^unknown command '(\w{3}).*)\n\(Did you mean (?!\1).*/;
 /** Errors of commander that neither suggest a command nor say what is valid. */
-const BARE_ERROR = /^((?:unknown option|missing|too many|option .* missing).*?)\.?(?=\n$)/;
+const BARE_ERROR = /^((?:unknown|missing|too many|option .* missing).*?)\.?(?=\n$)/;
 /** Of kubectl. */
 const DRY_RUN_OPTION = /^unknown option '--dry-run.*/;
 
@@ -136,9 +136,25 @@ Examples:
       .addCommand(createUninstallCommand())
       .addCommand(createServeCommand())
       .addCommand(createCertsCommand())
-      .helpCommand('help [command]', 'Print the help of a command.')
+      .helpCommand(false)
+      .addCommand(createHelpCommand())
       .addCommand(createVersionCommand(), { hidden: true })
   );
+}
+
+/** That of commander knows no subcommands. */
+function createHelpCommand(): Command {
+  return new Command('help')
+    .description('Print the help of a command.')
+    .argument('[command...]')
+    .action((names: readonly string[], _flags, { parent }: Command) => {
+      let command = parent;
+      for (const name of names) {
+        command = command?.commands.find((each) => each.name() === name) ?? null;
+        if (command === null) throw new CliError(`unknown command "${names.join(' ')}"; see --help`, EXIT_CODE.usage);
+      }
+      command?.outputHelp();
+    });
 }
 
 /** As other programs for clusters have it, beside the flag. */
@@ -170,7 +186,7 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
         const error = message.replace(/^error: (?:command-argument (?=value))?/, '');
         const text = error
-          .replace(MISLEADING_SUGGESTION, '; list the commands with --help')
+          .replace(MISLEADING_SUGGESTION, '')
           .replace(DRY_RUN_OPTION, '$&; without --confirm, restore and uninstall write nothing')
           .replace(BARE_ERROR, '$1; see --help');
         const width = getErrorWidth() ?? Number.POSITIVE_INFINITY;

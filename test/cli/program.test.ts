@@ -104,12 +104,13 @@ test('the flags in the help fit into a terminal of 60 columns', async () => {
 
 test('help prints the help of the program or a command, and fails for an unknown one', async () => {
   const usage = expect.stringMatching(/^Usage: machineconfig-guard [^]*^ {2}check /m) as string;
-  for (const args of [[], ['help', 'chek']])
-    expect(await runProgram(args)).toEqual({ exitCode: 2, stdout: '', stderr: usage });
+  expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
+  for (const names of ['chek', 'check manifest'])
+    expect(await runProgram(['help', ...names.split(' ')])).toEqual(usageError(`unknown command "${names}"; see `));
   expect(await runProgram(['chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
-  for (const name of ['install', 'repair'])
-    expect(await runProgram([name])).toEqual(usageError(`unknown command '${name}'; list the commands with --help\n`));
-  for (const names of [[], ['check'], ['restore']]) {
+  for (const name of ['install', 'repair', 'get'])
+    expect(await runProgram([name])).toEqual(usageError(`unknown command '${name}'; see --help\n`));
+  for (const names of [[], ['check'], ['check', 'manifests'], ['restore']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);
     expect(outcome).toEqual({ exitCode: 0, stdout, stderr: '' });
