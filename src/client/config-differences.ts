@@ -4,7 +4,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { diffSpecs, explainDifferences } from '../rendered-config/config-parts.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { readObject } from './cluster-access.ts';
-import { formatTable, NONE } from './output/table.ts';
+import { formatNarrowTable, NONE } from './output/table.ts';
 import type { TextFormat } from './output/text-format.ts';
 import { readWithRetries } from './poll.ts';
 import { MACHINE_CONFIGS_PATH } from '../mco/api-paths.ts';
@@ -50,5 +50,8 @@ export function formatDifferences(format: TextFormat, differences: readonly Conf
   const rows = differences.map(({ kind, name, copy, cluster, setBy }) => {
     return [kind, name, copy ?? NONE, cluster ?? NONE, setBy.join(', ') || NONE];
   });
-  return rows.length === 0 ? '' : formatTable(format, ['DIFFERENT', 'NAME', header, 'CLUSTER', 'SET BY'], rows);
+  const headers = ['DIFFERENT', 'NAME', header, 'CLUSTER', 'SET BY'];
+  // SET BY also shows whether the cluster has the part.
+  const dispensable = ['CLUSTER', header, 'SET BY'];
+  return rows.length === 0 ? '' : formatNarrowTable(format, headers, rows, dispensable, '-o json also has');
 }

@@ -199,7 +199,8 @@ function formatConfig(
 function formatComparison(format: ReportFormat, other: string, differences: readonly ConfigDifference[]): string[] {
   if (differences.length === 0) return [indent(format, `Its pool has ${other}, with the same content.`)];
   const more = differences.length - MAX_DIFFERENCES;
-  const table = formatDifferences(format, differences.slice(0, MAX_DIFFERENCES), 'COPY').trimEnd().split('\n');
+  const indented = { ...format, columns: format.columns && format.columns - 2 };
+  const table = formatDifferences(indented, differences.slice(0, MAX_DIFFERENCES), 'COPY').trimEnd().split('\n');
   return [
     indent(format, `Its pool has ${other}. Differences:`),
     ...table.map((line) => `  ${line}`),

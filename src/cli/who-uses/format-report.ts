@@ -5,7 +5,7 @@ import { REFERRER_KINDS, REFERRER_NOUNS } from '../../mco/referrer.ts';
 import type { ConfigReport, ReferenceEntry, ReferencesReport } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
 import { formatAge, formatObjectNames, formatResourceName, formatShortName } from '../../client/output/short-forms.ts';
-import { formatTable, NONE } from '../../client/output/table.ts';
+import { formatNarrowTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatNext, type ReportFormat, wrapParagraph, wrapText } from '../../client/output/text-format.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { formatName } from '../../mco/machine-config.ts';
@@ -47,7 +47,9 @@ export function formatConfigList(format: ReportFormat, report: ReferencesReport,
   ];
   const lines = sentences.filter(Boolean).flatMap((sentence) => wrapText(sentence, format.width));
   const next = configs.every(({ exists }) => exists) ? [] : formatNext(format, CHECK_ADVICE);
-  return `${formatTable(format, ['NAME', 'POOL', 'AGE', 'USED BY'], rows)}\n${toLines([...lines, ...next])}`;
+  // The name contains the pool.
+  const table = formatNarrowTable(format, ['NAME', 'POOL', 'AGE', 'USED BY'], rows, ['POOL', 'AGE']);
+  return `${table}\n${toLines([...lines, ...next])}`;
 }
 
 function formatUsers({ isWide }: ReportFormat, { used, usedBy, heldUntil }: ConfigReport): string {
@@ -110,7 +112,8 @@ function formatReferences(format: ReportFormat, entries: readonly ReferenceEntry
     const [{ kind, name, keepsConfig }] = group as [ReferenceEntry];
     return [kind, name, group.map(({ field }) => field).join(', '), keepsConfig ? 'yes' : 'no'];
   });
-  return formatTable(format, ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'], rows);
+  // The text above the table says which objects do not keep it.
+  return formatNarrowTable(format, ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'], rows, ['KEEPS CONFIG', 'KIND']);
 }
 
 function countReferrers(entries: readonly ReferenceEntry[]): string[] {

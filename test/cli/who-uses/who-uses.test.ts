@@ -155,6 +155,19 @@ test('without a name, lists every rendered config, the missing ones first', asyn
   expect(text).toMatch(/^2 rendered configs, 1 unused, 1 missing\. .* any config\. .*-guard check --kubeconfig \S+ $/);
 });
 
+test.each([
+  [70, 'KIND NAME FIELD', '(-o wide also prints KEEPS CONFIG)'],
+  [40, 'NAME FIELD', '(-o wide also prints KIND and KEEPS CONFIG)'],
+])('in a terminal of %d columns, prints only the columns %s of the referrers', async (columns, headers, note) => {
+  const { run } = await startHealthyCluster();
+  useTerminal(columns);
+  const lines = stripVTControlCharacters((await run('who-uses', NEW)).stdout).split('\n');
+  const [header, ...rows] = lines.slice(lines.findIndex((line) => line.includes('FIELD')));
+  expect(header?.trim().split(/ +/)).toEqual(headers.split(' '));
+  expect(rows.at(-2)).toBe(note);
+  expect(rows.slice(0, -2).filter((row) => row.length > columns)).toEqual([]);
+});
+
 test('--unused lists the oldest configs first, with their full names and holds', async () => {
   const inspected = await startHealthyCluster();
   const { cluster } = inspected;
@@ -162,8 +175,9 @@ test('--unused lists the oldest configs first, with their full names and holds',
   createAgedConfig(cluster, OTHER_POOL, 7_200_000);
   useTerminal(100);
   const { rows, text } = await list(inspected, '--unused');
-  expect(rows.slice(0, 2)).toEqual(['NAME POOL AGE USED BY', `${OTHER_POOL} infra 2h <none>`]);
-  expect(rows[2]).toMatch(new RegExp(`^${OLD} worker 0s <none>, held until \\d{4}-\\d\\d-\\d\\dT[\\d:]+Z$`));
+  expect(rows.slice(0, 2)).toEqual(['NAME AGE USED BY', `${OTHER_POOL} 2h <none>`]);
+  expect(rows[2]).toMatch(new RegExp(`^${OLD} 0s <none>, held until \\d{4}-\\d\\d-\\d\\dT[\\d:]+Z$`));
+  expect(rows[3]).toBe('(-o wide also prints POOL)');
   expect(text).toMatch(
     /^2 unused rendered configs\. Point-in-time snapshot; .* The guard denies .* may boot with it\. $/,
   );
