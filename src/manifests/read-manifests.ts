@@ -70,7 +70,7 @@ export async function readManifests(source: string, signal: AbortSignal): Promis
     const content = await readStream(process.stdin, 'stdin', MAX_BYTES, signal);
     return { ...single, installer: 'stream', files: [{ path: 'stdin', content }] };
   }
-  if ((await explainErrors(source, () => stat(source))).isFile()) {
+  if (!(await explainErrors(source, () => stat(source))).isDirectory()) {
     const content = await readRegularFile(source, MAX_FILE_BYTES, signal);
     return { ...single, files: [{ path: path.basename(source), content }] };
   }

@@ -57,6 +57,7 @@ function writeMany(): void {
 test.each([
   ['a link to a device', () => symlinkSync('/dev/zero', path.join(directory, 'a.yaml')), /not a regular file$/],
   ['openshift as a file', () => write('openshift'), /not a directory$/],
+  ['a device instead of a directory', () => void (directory = '/dev/zero'), /not a regular file$/],
   ['no directory', () => void (directory += '/none'), /does not exist$/],
   ['a file of 1 GB', () => writeSparse(1024 ** 3, 'a.yaml'), /a\.yaml has more than 4 MiB$/],
   ['too many bytes', () => writeSparse(4 * 1024 ** 2, ...NINE), /has more than 33554432 bytes$/],
