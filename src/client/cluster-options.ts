@@ -3,6 +3,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { type CommandRole, toCliError } from './cluster-error.ts';
 import type { RepeatedFlags } from './output/advice.ts';
+import type { Output } from './output/output.ts';
 import { parseDurationOption, parseText } from './option-parsers.ts';
 
 export interface ClusterFlags extends RepeatedFlags {
@@ -45,19 +46,29 @@ export function inheritClusterFlags(root: Command, command: Command): void {
 }
 
 /** @throws CliError if there is no usable kubeconfig */
-export async function createKubeApi(flags: ClusterFlags, userAgent: string): Promise<KubeApi> {
+export async function createKubeApi(flags: ClusterFlags, userAgent: string, onSilence?: () => void): Promise<KubeApi> {
   const [{ loadConnection }, { KubeApi }] = await Promise.all([import('./kubeconfig.ts'), import('../kube/api.ts')]);
-  return new KubeApi(loadConnection(flags), userAgent, flags.requestTimeout || undefined);
+  return new KubeApi(loadConnection(flags), userAgent, flags.requestTimeout || undefined, onSilence);
 }
 
-/** @param command its name is in the audit log, and its role in the advice of an error */
+/**
+ * @param command its name is in the audit log, its role in the advice of an error, and its output says that the command
+ *   waits for the API server
+ */
 export async function withKubeApi<T>(
   flags: ClusterFlags,
-  command: { readonly name: string; readonly role?: CommandRole },
+  command: { readonly name: string; readonly role?: CommandRole; readonly output: Output },
   work: (api: KubeApi) => Promise<T>,
 ): Promise<T> {
   const requestTimeout = flags.requestTimeout || READ_TIMEOUT_MS;
-  const api = await createKubeApi({ ...flags, requestTimeout }, `machineconfig-guard/${command.name}`);
+  const startedAt = performance.now();
+  let isReported = false;
+  const onSilence = (): void => {
+    if (isReported) return;
+    isReported = true;
+    command.output.printProgress(`waiting for the API server at ${api.address}`, performance.now() - startedAt);
+  };
+  const api = await createKubeApi({ ...flags, requestTimeout }, `machineconfig-guard/${command.name}`, onSilence);
   try {
     return await work(api);
   } catch (error) {

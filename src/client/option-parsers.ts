@@ -47,11 +47,17 @@ export const parseHold = createParser({ test: isHold }, 'Must be a duration of a
 /** 0 lets the system choose a free port. */
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
 
-/** Parses durations such as `1m30s` to milliseconds. As in kubectl's --request-timeout, a number means seconds. */
+/** Of a timer, 24 days. Node.js takes a longer one for 1 ms. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Parses durations such as `1m30s` to milliseconds, at most 24 days. As in kubectl's --request-timeout, a number means
+ * seconds.
+ */
 export function parseDurationOption(value: string): number {
   const ms = parseDuration(/^\d+$/.test(value) ? `${value}s` : value);
   if (ms === undefined) throw new InvalidArgumentError('Must be a duration, such as 5s, 500ms or 1m30s.');
-  return ms;
+  return Math.min(ms, MAX_TIMER_MS);
 }
 
 /** Of a command with `--wait`, which the flag includes. */

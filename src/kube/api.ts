@@ -48,21 +48,33 @@ const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
 /** By default, of a request about one object, which an API server answers within milliseconds. */
 const OBJECT_TIMEOUT_MS = 5_000;
+/** A person then asks why a command prints nothing. A dry run waits 5 s for a webhook that does not answer. */
+const SILENCE_NOTICE_MS = 7_000;
 
 /** Keeps its connections. The client library would open one for each request, and cannot stream a list. */
 export class KubeApi {
   readonly connection: Connection;
   readonly #userAgent: string;
   readonly #requestTimeoutMs: number | undefined;
+  readonly #onSilence: (() => void) | undefined;
   readonly #transport = new Transport();
   /** The last `Date` of the API server, and when it arrived by the monotonic clock. */
   #lastDate: { readonly date: Date; readonly at: number } | undefined;
 
-  /** @param requestTimeoutMs limits each request that is not a watch, until the end of its response */
-  constructor(connection: Connection, userAgent = 'machineconfig-guard', requestTimeoutMs?: number) {
+  /**
+   * @param requestTimeoutMs limits each request that is not a watch, until the end of its response
+   * @param onSilence is called for each request that has had no response for 7 s
+   */
+  constructor(
+    connection: Connection,
+    userAgent = 'machineconfig-guard',
+    requestTimeoutMs?: number,
+    onSilence?: () => void,
+  ) {
     this.connection = connection;
     this.#userAgent = userAgent;
     this.#requestTimeoutMs = requestTimeoutMs;
+    this.#onSilence = onSilence;
   }
 
   get address(): string {
@@ -116,6 +128,7 @@ export class KubeApi {
     const { timeoutMs = this.#requestTimeoutMs } = request;
     const limit =
       timeoutMs === undefined || request.purpose?.isWatch ? undefined : limitSignal(timeoutMs, request.signal);
+    const silence = this.#onSilence && setTimeout(this.#onSilence, SILENCE_NOTICE_MS);
     try {
       const response = await this.#send(limit === undefined ? request : { ...request, signal: limit.signal });
       if (limit !== undefined) response.body.once('close', limit.release);
@@ -123,6 +136,8 @@ export class KubeApi {
     } catch (error) {
       limit?.release();
       throw error;
+    } finally {
+      clearTimeout(silence);
     }
   }
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
-import { NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
+import { CLUSTER_COMMAND_LINES, NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { skipWaits } from '../cli/steps/stopping-api.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
@@ -53,12 +53,23 @@ test.each([
   ['status', 10_000],
   ['who-uses', 30_000],
   ['check --min-nodes 1 --wait', 30_000],
-])('%s gives up on a request after %d ms by default', async (command, ms) => {
+  // All requests of a report together.
+  ['who-uses --request-timeout 999h', 120_000],
+])('%s gives up on an API server that does not answer after %d ms', async (command, ms) => {
   const { run, cluster } = await startHealthyCluster();
   cluster.faults.intercept(() => 'hang');
   skipWaits();
   expect((await run(...command.split(' '))).exitCode).toBe(3);
   expect(performance.now()).toBe(ms);
+});
+
+test.each(CLUSTER_COMMAND_LINES)('%s says after 7 s that it waits for the API server', async (...args) => {
+  const { run, cluster, address } = await startHealthyCluster();
+  cluster.faults.intercept(() => 'hang');
+  skipWaits();
+  const { exitCode, stderr } = await run(...args);
+  expect(exitCode).toBe(3);
+  expect(stderr.match(/^ +7s {2}waiting for .*$/gm)).toEqual([`     7s  waiting for the API server at ${address}`]);
 });
 
 test('ends with the first error, although another request hangs', async () => {

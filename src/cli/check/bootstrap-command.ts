@@ -32,7 +32,7 @@ Examples:
     .action(async (directory: string, flags: ReportFlags) => {
       const output = new Output(command, flags);
       const host = await withStopSignal((signal) => readBootstrapDirectory(directory, signal), 'interrupted');
-      const { report, isInstalling } = await withKubeApi(flags, { name: 'check', role: 'reader' }, (api) =>
+      const { report, isInstalling } = await withKubeApi(flags, { name: 'check', role: 'reader', output }, (api) =>
         checkBootstrap(api, host),
       );
       output.printReport(report, formatBootstrapReport(output.format, report, isInstalling));

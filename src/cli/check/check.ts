@@ -76,7 +76,7 @@ Examples:
 
 async function runCheck(flags: CheckFlags, output: Output) {
   const { role, minNodes, wait = false } = flags;
-  return await withKubeApi(flags, { name: 'check', role: 'reader' }, async (api) => {
+  return await withKubeApi(flags, { name: 'check', role: 'reader', output }, async (api) => {
     const progress: CheckOptions['wait'] = {
       timeoutMs: flags.timeout,
       onAnswer: (check, elapsedMs) => check.report.ok || output.printProgress(formatProgress(check), elapsedMs),

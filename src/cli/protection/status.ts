@@ -113,7 +113,7 @@ Examples:
       const { default: PQueue } = await import('p-queue');
       const output = new Output(command, flags);
       const queue = new PQueue({ concurrency: MAX_CONCURRENT_CLUSTERS });
-      const results = await queue.addAll(contexts.map((context) => () => readEntry(flags, context)));
+      const results = await queue.addAll(contexts.map((context) => () => readEntry(flags, context, output)));
       const clusters = results.map(({ entry }) => entry);
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));
@@ -134,11 +134,12 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   return [...new Set(contexts)];
 }
 
-async function readEntry(flags: StatusFlags, context: string) {
+async function readEntry(flags: StatusFlags, context: string, output: Output) {
   let server: string | null = null;
   try {
     const requestTimeout = flags.requestTimeout || REQUEST_TIMEOUT_MS;
-    return await withKubeApi({ ...flags, requestTimeout, context }, { name: 'status', role: 'reader' }, async (api) => {
+    const command = { name: 'status', role: 'reader', output } as const;
+    return await withKubeApi({ ...flags, requestTimeout, context }, command, async (api) => {
       server = api.address;
       const status = summarizeEvidence(await readEvidence(api, NEVER_ABORTED));
       const advice = status.advice && inContext(status.advice, context);

@@ -82,7 +82,7 @@ Examples:
     )
     .action(async (flags: VerifyFlags) => {
       const output = new Output(command, flags);
-      await withKubeApi(flags, { name: 'verify', role: 'verify' }, async (api) => {
+      await withKubeApi(flags, { name: 'verify', role: 'verify', output }, async (api) => {
         const report =
           flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api, NEVER_ABORTED);
         output.printReport(report, formatReport(report, output.format));

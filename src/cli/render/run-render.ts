@@ -28,7 +28,7 @@ const ROTATION_NOTE =
 export async function runRender(given: RenderFlags, isGiven: (name: string) => boolean, output: Output): Promise<void> {
   const now = new Date();
   assertNoConflict(given, isGiven);
-  const cluster = given.fromCluster === true ? await readCluster(given, isGiven, now) : undefined;
+  const cluster = given.fromCluster === true ? await readCluster(given, isGiven, now, output) : undefined;
   const flags = cluster?.flags ?? given;
   assertNoConflict(flags, isGiven);
   const { image, tls, profile, out, policy, openshiftVersion, newAuthority = false } = flags;
@@ -66,8 +66,8 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   await writeDirectory(flags, installation, output);
 }
 
-async function readCluster(given: RenderFlags, isGiven: (name: string) => boolean, now: Date) {
-  return await withKubeApi(given, { name: 'render' }, async (api) => {
+async function readCluster(given: RenderFlags, isGiven: (name: string) => boolean, now: Date, output: Output) {
+  return await withKubeApi(given, { name: 'render', output }, async (api) => {
     const version = await readVersion(api);
     if (isGuardProfile(given.profile)) return { version, ...(await keepInstalled(api, given, isGiven, now)) };
     const installed = given.profile === 'monitoring' ? await readInstalled(api) : undefined;

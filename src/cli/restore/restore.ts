@@ -102,8 +102,8 @@ Examples:
     )
     .action(async (name: string | undefined, flags: RestoreFlags) => {
       const config = name === undefined ? undefined : parseConfigName(name);
-      await withKubeApi(flags, { name: 'restore', role: 'restore' }, async (api) => {
-        const output = new Output(command, flags);
+      const output = new Output(command, flags);
+      await withKubeApi(flags, { name: 'restore', role: 'restore', output }, async (api) => {
         const run = (signal: AbortSignal) => runRestore(output, api, config, flags, signal);
         const { report, failure } = await withStopSignal(run, 'interrupted; nothing was written');
         output.printReport(report, formatRestoreReport(output.format, report));

@@ -52,7 +52,7 @@ Examples:
     )
     .action(async (flags: UninstallFlags) => {
       const output = new Output(command, flags);
-      await withKubeApi(flags, { name: 'uninstall' }, async (api) => {
+      await withKubeApi(flags, { name: 'uninstall', output }, async (api) => {
         const options = { isConfirmed: flags.confirm === true, onProgress: output.printProgress };
         const run = (signal: AbortSignal) => uninstall(api, { ...options, signal });
         const { report, failure } = await withStopSignal(run, 'interrupted; nothing was deleted');

@@ -52,7 +52,7 @@ Examples:
       const selection = parseSelection(names, flags);
       const output = new Output(command, flags);
       const { format } = output;
-      const report = await withKubeApi(flags, { name: 'who-uses', role: 'reader' }, (api) =>
+      const report = await withKubeApi(flags, { name: 'who-uses', role: 'reader', output }, (api) =>
         readReferencesReport(api, selection),
       );
       const { configs, allUsed } = report;
