@@ -504,16 +504,15 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
     const text = `set desiredConfig to a config that exists. ${explainUnused(cause)}`;
     return [annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
   }
-  // After a first boot the daemon changes nothing. Later, the daemons do not observe maxUnavailable: they would drain
-  // and reboot all nodes at once.
-  const how = isFirstBoot
-    ? 'Files that only the missing config has stay on the disk for ever'
-    : 'Do it node by node: the daemon changes the disk to it, with one reboot';
+  // The daemons do not observe maxUnavailable: they would drain and reboot all nodes at once. Only after a first boot
+  // that changed nothing, they do not reboot.
+  const rest = isFirstBoot ? '. Files that only the missing config has stay on the disk for ever' : '';
+  const how = `Do it node by node: the daemon changes the disk to it, with one reboot${rest}`;
   const other = `${formatName(replacement)}, the config of the pool`;
   const text = `if no copy of the missing config exists: name ${other}. ${how}`;
   const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
   const repair = annotateNode('nameConfigOfPool', text, referrer.name, annotations);
-  return [{ ...repair, alternative: true, isOneAtATime: !isFirstBoot, needsRestart: !isFirstBoot }];
+  return [{ ...repair, alternative: true, isOneAtATime: true, needsRestart: true }];
 }
 
 function repairDisk(cause: DiskDiffers): readonly Repair[] {

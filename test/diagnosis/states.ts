@@ -142,7 +142,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['ConfigMissing', 'StatusEmpty'],
     repairs: [
       `machineconfig-guard restore ${M.X} --from node/control0`,
-      `# ${ANNOTATE} control0 control1 control2 ${annotations(M.Y, ...FIELDS)}`,
+      `# ${ANNOTATE} control0 ${annotations(M.Y, ...FIELDS)}`,
     ],
   },
   'R1 from 4.19 on': {
@@ -156,7 +156,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['ConfigMissing', 'StatusEmpty'],
     repairs: [
       `machineconfig-guard restore ${M.X} --from node/control0`,
-      `# ${ANNOTATE} control0 control1 ${annotations(M.Y, ...FIELDS)}`,
+      `# ${ANNOTATE} control0 ${annotations(M.Y, ...FIELDS)}`,
     ],
   },
   'R1 while the third master waits for the config': {
@@ -168,7 +168,7 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['TooFewNodes?', 'ConfigMissing', 'StatusEmpty'],
     repairs: [
       `machineconfig-guard restore ${M.X} --from node/control1`,
-      `# ${ANNOTATE} control1 control2 ${annotations(M.Y, ...FIELDS)}`,
+      `# ${ANNOTATE} control1 ${annotations(M.Y, ...FIELDS)}`,
     ],
   },
   R2: {
