@@ -200,7 +200,7 @@ test('--split writes one document per file, keeps every other file, and checks t
   });
   const before = read(directory);
   const { exitCode, stdout, stderr } = await check('--split', out);
-  const next = 'next, replace manifests/ and openshift/ of the installer with those in it';
+  const next = 'next, give the installer these files instead of the old ones';
   expect([exitCode, stdout, stderr.replaceAll(/\s+/g, ' ')]).toEqual([
     0,
     expect.stringMatching(/\nInstalls, but a part .*: 0 errors and 1 warning in 6 manifests of/),

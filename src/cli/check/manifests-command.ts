@@ -63,7 +63,7 @@ Examples:
       if (warning !== undefined) output.printNote(`${format.commands.program}: warning: ${warning}`);
       output.printReport(report, flags.output === 'name' ? names : table);
       if (flags.split !== undefined) {
-        const next = 'next, replace manifests/ and openshift/ of the installer with those in it';
+        const next = 'next, give the installer these files instead of the old ones';
         output.printMessage(`wrote one document per file to ${formatPath(flags.split)}; ${next}`);
       }
       if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
