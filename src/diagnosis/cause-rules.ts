@@ -570,10 +570,20 @@ export function approveRequest(request: string): Repair {
   };
 }
 
-/** A machine that is no node yet gets the rights of one. */
+/** A machine that is no node yet gets the rights of one. Its kubelet asks again every 15 minutes. */
 export function approveMachine(request: string, node: string | null): Repair {
-  const text = `only if ${node ?? 'the requestor'} is one of your machines: approve its certificate request`;
-  return { name: 'approveRequests', text, command: shell`oc adm certificate approve ${request}` };
+  if (node === null) {
+    const text = 'only if the requestor is one of your machines: approve its certificate request';
+    return { name: 'approveRequests', text, command: shell`oc adm certificate approve ${request}` };
+  }
+  const text = `only if ${node} is one of your machines: approve its certificate requests`;
+  return { ...approveRequest(request), text };
+}
+
+/** A node would get the name of every machine without a host name. */
+export function nameMachine(node: string | null): Repair {
+  const text = `do not approve the requests of ${node}: a machine has no host name. Give it one, and it asks again`;
+  return { name: 'approveRequests', text };
 }
 
 function uncordon(node: string): Repair {

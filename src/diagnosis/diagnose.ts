@@ -1,5 +1,5 @@
 import type { Cause, CauseCode, ConfigMissing, MissingConfigReport } from './cause.ts';
-import { approveMachine, approveRequest, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
+import { approveMachine, approveRequest, getRule, listRepairs, nameMachine, removeRestoreMark } from './cause-rules.ts';
 import { type Cluster, createCluster, type DiagnosisScope, findDownSince, listOldRequests } from './cluster.ts';
 import { findClusterCauses, findOperatorFailure } from './cluster-causes.ts';
 import {
@@ -97,6 +97,9 @@ interface DiagnosisResult extends Diagnosis {
   readonly causes: readonly Cause[];
 }
 
+/** The host name of a machine that got none in 5 minutes (machine-config-operator, templates, mco-hostname). */
+const LOCALHOST = /^localhost(?:\.|$)/;
+
 /** Finds why nodes and pools do not move. Pure: everything comes from the arguments. */
 export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): DiagnosisResult {
   const causesByNode = new Map<InspectedNode, readonly Cause[]>();
@@ -173,6 +176,7 @@ function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
   return pendingRequests.flatMap((request) => {
     const { name, node } = request;
     const isReady = known.get(node ?? '');
+    if (LOCALHOST.test(node ?? '')) return [nameMachine(node)];
     if (!isForClient(request)) return [approveRequest(name)];
     if (isReady === true) return [];
     return [isReady === undefined ? approveMachine(name, node) : approveRequest(name)];

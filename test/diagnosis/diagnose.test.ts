@@ -259,7 +259,7 @@ test('agrees with a naive model for any cluster', () => {
 });
 
 test.each([
-  ['for hours', 120, ['only if w9 is one of your machines: approve its certificate request']],
+  ['for hours', 120, ['only if w9 is one of your machines: approve its certificate requests']],
   ['since just now', 1, []],
 ])('says how to approve a request that has waited %s, although everything is fine', (_age, minutes, texts) => {
   const createdAt = new Date(NOW.getTime() - minutes * 60_000).toISOString();

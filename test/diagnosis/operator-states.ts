@@ -239,6 +239,30 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['TooFewNodes'],
     repairs: ['oc adm certificate approve csr-aaaaa', 'oc adm certificate approve csr-bbbbb'],
   },
+  'a machine without a host name asks for a certificate': {
+    source:
+      'okd-project/okd#338: a master lost its host name in a reboot (mco-hostname waits 5 minutes for another one)',
+    nodes: { 'master-1': { ...MASTER, ...both(M.A), notReady: { minutesAgo: 90 } } },
+    pools: { master: { ...MA, counts: [1, 1, 0, 0] } },
+    requests: {
+      'csr-a': 'localhost',
+      'csr-b': 'localhost.localdomain',
+      'csr-c': 'localhost',
+      'csr-d': 'localhost-1',
+      'csr-e': 'localhost-1',
+      'csr-f': 'localhost-2',
+    },
+    signers: { 'csr-b': SERVING },
+    configs: [M.A],
+    problems: ['NodeNotReady'],
+    repairs: [
+      'start the machine or the kubelet of each lost node',
+      'do not approve the requests of localhost: a machine has no host name. Give it one, and it asks again',
+      'do not approve the requests of localhost.localdomain: a machine has no host name. Give it one, and it asks again',
+      'oc adm certificate approve csr-d csr-e',
+      'oc adm certificate approve csr-f',
+    ],
+  },
   'a state that no daemon reports': {
     source: 'own: a hostile node',
     nodes: {
