@@ -18,7 +18,7 @@ import {
 } from './inspected-objects.ts';
 import type { Resource } from '../kube/resource.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
-import type { WatchedConfig } from '../mco/machine-config.ts';
+import { isRenderedConfig, type WatchedConfig } from '../mco/machine-config.ts';
 import { isManagedByOperator } from '../mco/pool-of-node.ts';
 import type { Referrer } from '../mco/referrer.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
@@ -65,7 +65,12 @@ export async function readClusterSnapshot(
       : [...known.snapshot.nodes.filter(isCertain), ...(await listByName(api, [...known.doubtful], signal, query))];
   const { skippedNodes, ...cluster } = await readPools(api, signal, allNodes);
   const imageMode = await readImageMode(api, signal);
-  const all = await readConfigs(api, signal);
+  const all = await listAll(
+    api,
+    MACHINE_CONFIGS,
+    (config) => ({ ...MACHINE_CONFIGS.parse(config), labels: config.metadata?.labels ?? {} }),
+    signal,
+  );
   const findNames = (isWanted: (config: WatchedConfig) => boolean) => all.filter(isWanted).map(({ name }) => name);
   const terminatingConfigs = new Set(findNames(({ isTerminating }) => isTerminating));
   const existing = [...findNames(({ isTerminating }) => !isTerminating), ...(known?.snapshot.configs ?? [])];
@@ -77,6 +82,7 @@ export async function readClusterSnapshot(
     terminatingConfigs,
     createdAt: new Map(all.map((config) => [config.name, config.createdAt])),
     overriddenConfigs: findNames(({ isOverridden }) => isOverridden),
+    sources: all.filter(({ name, isTerminating }) => !isRenderedConfig(name) && !isTerminating),
   };
 }
 

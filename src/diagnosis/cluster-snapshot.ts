@@ -169,6 +169,8 @@ export interface ClusterSnapshot {
   readonly createdAt?: ReadonlyMap<ConfigName, Date>;
   /** Those whose allow-deletion annotation gives a reason. */
   readonly overriddenConfigs?: readonly ConfigName[];
+  /** The MachineConfigs from which the operator renders those of pools. */
+  readonly sources?: readonly { readonly name: string; readonly labels: Labels }[];
   readonly pendingRequests?: readonly PendingCertificateRequest[];
   /** Undefined if unknown. */
   readonly controlPlaneSize?: ControlPlaneSize | undefined;

@@ -11,8 +11,10 @@ import {
 } from './cluster-snapshot.ts';
 import { findNodeCauses } from './node-causes.ts';
 import { findPoolCauses } from './pool-causes.ts';
+import { findFailedSources } from './rejected-objects.ts';
 import { holdBack, type PlannedRepair, planRepairs } from './repair.ts';
 import { type ConfigName, isRenderedConfig } from '../mco/machine-config.ts';
+import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { findUsedConfigs, type Referrer, REFERRER_NOUNS, type ReferrerKind } from '../mco/referrer.ts';
 
 // The interfaces below are parts of the JSON of `check`. Their keys are a contract. Unknown values are null.
@@ -85,6 +87,8 @@ export interface Diagnosis {
   readonly pools: readonly CheckedPool[];
   /** The configs in use that any client may delete, because of their allow-deletion annotation. */
   readonly overriddenConfigs: readonly ConfigName[];
+  /** The names of the source MachineConfigs that no pool selects. They have no effect. */
+  readonly unselectedSources: readonly string[];
   /** The resources that the user may not read, such as `machineosbuilds`. Causes that need them are not found. */
   readonly unreadable: readonly string[];
   readonly problems: readonly Problem[];
@@ -121,6 +125,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     skippedNodes: snapshot.skippedNodes ?? [],
     pools: selectedPools.map((pool) => describePool(pool, cluster, causesByPool.get(pool)?.length === 0)),
     overriddenConfigs: (snapshot.overriddenConfigs ?? []).filter((name) => used.has(name) && isRenderedConfig(name)),
+    unselectedSources: findUnselectedSources(snapshot),
     unreadable: snapshot.unreadable ?? [],
     problems: causes.map(toProblem),
     causes,
@@ -151,6 +156,16 @@ function findReturningNodes(
     return found === undefined ? [] : nodes.map((node) => [node, found.name] as const);
   });
   return new Map(pairs);
+}
+
+/** Without pools, the operator has not created them yet. */
+function findUnselectedSources({ sources = [], pools }: ClusterSnapshot): readonly string[] {
+  const rendered = new Set(pools.flatMap((pool) => pool.sources));
+  const unselected = sources.filter(
+    ({ name, labels }) =>
+      !rendered.has(name) && !pools.some((pool) => matchesNodeSelector(pool.machineConfigSelector, labels)),
+  );
+  return pools.length === 0 ? [] : unselected.map(({ name }) => name);
 }
 
 /** With a selection of nodes, only the pools that select one of them. */

@@ -28,7 +28,7 @@ const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
 /** The text of `check`: tables, then the causes, then what to do and what not to do, then the result. */
 export function formatCheckReport(format: ReportFormat, check: ClusterCheck, hasWaited = false): string {
   const { report, causes } = check;
-  const { ok, skippedNodes, overriddenConfigs, unreadable } = report;
+  const { ok, skippedNodes, overriddenConfigs, unselectedSources, unreadable } = report;
   const list = (text: string, names: readonly string[]): string =>
     names.length === 0 ? '' : wrapParagraph(format, `${text}: ${joinFirst(names)}.`);
   const conclusion = wrapParagraph(format, formatConclusion(check, hasWaited));
@@ -37,6 +37,7 @@ export function formatCheckReport(format: ReportFormat, check: ClusterCheck, has
     list('Skipped nodes that the Machine Config Operator does not manage', skippedNodes),
     formatCauses(format, causes),
     list(`In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them`, overriddenConfigs),
+    list('No machineConfigSelector selects these MachineConfigs, so they have no effect', unselectedSources),
     formatRequests(format, report),
     list('Not checked, because you lack the right to read them', unreadable),
     formatRepairs(format, report),

@@ -4,7 +4,7 @@ import { NODES_PATH } from '../../../src/kube/api-paths.ts';
 import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster, TIME } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { GUARD_PATH } from '../../../src/api/paths.ts';
-import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP } from '../../../src/mco/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { skipWaits, StoppingApi } from '../steps/stopping-api.ts';
@@ -127,6 +127,21 @@ test('reads the pods of at most five nodes that drain', async () => {
   });
   await run('check');
   expect(lists).toBe(5);
+});
+
+test('names the MachineConfigs that no pool selects, and no others', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  const role = (value: string) => ({ [`${MCO_GROUP}/role`]: value });
+  cluster.patch('machineconfigpools', 'worker', {
+    spec: { machineConfigSelector: { matchLabels: role('worker') }, configuration: { source: [{ name: '01-old' }] } },
+  });
+  const sources = { '01-old': {}, '99-worker': role('worker'), '99-wroker': role('wroker'), '99-none': {} };
+  for (const [name, labels] of Object.entries(sources))
+    cluster.create('machineconfigs', { metadata: { name, labels } });
+  const { stdout, exitCode } = await run('check');
+  const note = 'No machineConfigSelector selects these MachineConfigs, so they have no effect: 99-none and 99-wroker.';
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(note);
+  expect(exitCode).toBe(0);
 });
 
 test('reads a second time before it reports an unrecoverable problem', async () => {
