@@ -114,7 +114,8 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
   const selectedPools = selectPools(cluster);
   const causesByPool = new Map(selectedPools.map((pool) => [pool, findCausesOfPool(pool, cluster)]));
   const others = [...[...causesByNode.values()].flat(), ...[...causesByPool.values()].flat()];
-  const causes = [...ofCluster, ...findOperatorFailure(others, cluster), ...others];
+  const withoutEffect = findFailedSources(undefined, cluster);
+  const causes = [...ofCluster, ...findOperatorFailure(others, cluster), ...others, ...withoutEffect];
 
   const used = findUsedConfigs(listReferrers(snapshot));
   const returning = findReturningNodes(cluster, causesByNode);

@@ -681,12 +681,27 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
         { kind: 'ContainerRuntimeConfig', name: 'pids', message: 'Error: no pool', pools: [] },
       ],
     },
-    problems: ['ObjectRejected', 'ConfigMissing'],
+    problems: ['ConfigMissing', 'ObjectRejected'],
     repairs: [
       `oc patch machineconfigpool infra --type=merge -p {"spec":{"configuration":{"name":"${I.A}"}}}`,
       `oc annotate node infra-0 --overwrite ${MCO}/desiredConfig=${I.A}`,
-      'oc edit containerruntimeconfig pids',
       'oc edit kubeletconfig max-pods',
+      'oc edit containerruntimeconfig pids',
+    ],
+  },
+  'a KubeletConfig without a pool, beside a missing config': {
+    source: 'machine-config-operator#1532: what has no effect comes after what stops a node',
+    nodes: { 'worker-0': { ...both(W.X), ...degraded(REASONS.missing(W.X)) } },
+    pools: { worker: { ...AA, counts: [1, 0, 0, 1], conditions: [FAILED_FOR_HOURS] } },
+    configs: [W.A],
+    obstacles: {
+      failedSources: [{ kind: 'KubeletConfig', name: 'max-pods', message: 'Error: could not find any', pools: [] }],
+    },
+    problems: ['ConfigMissing', 'PoolDegraded', 'ObjectRejected'],
+    repairs: [
+      `machineconfig-guard restore ${W.X} --from node/worker-0`,
+      'oc edit kubeletconfig max-pods',
+      `# oc annotate node worker-0 --overwrite ${MCO}/currentConfig=${W.A} ${MCO}/desiredConfig=${W.A}`,
     ],
   },
   'a MachineOSConfig of a pool that is gone': {
