@@ -306,7 +306,16 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The ' +
         'operator takes it back';
       const undo: Repair = { name: 'correctSource', text, alternative: isRepairable };
-      const repair: Repair = { name: 'changeBack', text: 'repair what the message is about. The daemon tries again' };
+      const end = 'repair what the message is about. The daemon tries again';
+      // The daemon calls rpm-ostree (pkg/daemon/update.go).
+      const repair: Repair = evidence.startsWith('failed to update OS')
+        ? {
+            name: 'changeBack',
+            text: `see which OS images and packages the node has, and ${end}`,
+            command: onHost(referrer.name, shell`rpm-ostree status`),
+            isOneAtATime: true,
+          }
+        : { name: 'changeBack', text: end };
       const repairs = [...(isRepairable ? [repair] : []), ...(isTakenBack ? [undo] : [])];
       return repairs.length > 0 ? repairs : [findDaemon(referrer.name)];
     },

@@ -987,7 +987,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     pools: { worker: { ...AB, counts: [2, 0, 1, 1], conditions: [FAILED_FOR_HOURS] } },
     configs: [W.A, W.B],
     problems: ['NodeDegraded', 'NodeUnavailable', 'PoolDegraded'],
-    repairs: [REPAIR, FREE_SPACE, UNDO],
+    repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree status', FREE_SPACE, UNDO],
   },
   'a full disk beside an update that does not begin': {
     source: 'own: as above',

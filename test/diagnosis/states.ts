@@ -1033,7 +1033,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, W.B],
     problems: ['NodeDegraded', 'PoolDegraded'],
-    repairs: [REPAIR, `# ${UNDO}`],
+    repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree status', `# ${UNDO}`],
   },
   'a failure without a reason': {
     source: 'own',
@@ -1326,7 +1326,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [M.Y],
     problems: ['NodeDegraded', 'StatusEmpty', 'PoolDegraded'],
-    repairs: [REPAIR, setStatus('master', M.Y)],
+    repairs: ['oc debug node/control0 -- chroot /host rpm-ostree status', setStatus('master', M.Y)],
   },
   'a first roll-out that does not move': {
     source: 'own',
