@@ -22,11 +22,12 @@ export function findRejectedSettings(pool: InspectedPool, cluster: Cluster): rea
   const { name, nodeSelector, machineConfigSelector, maxUnavailable = 1 } = pool;
   const ofCluster = findRejectedSelector(pool, cluster);
   if (ofCluster !== undefined) return [ofCluster];
-  const problem = typeof maxUnavailable === 'string' ? 'no percentage' : 'negative';
+  const limit = JSON.stringify(maxUnavailable);
+  const problem = typeof maxUnavailable === 'string' ? 'neither a number nor a percentage' : 'negative';
   const reasons = {
     nodeSelector: findInvalidRequirement(nodeSelector),
     machineConfigSelector: findInvalidRequirement(machineConfigSelector),
-    maxUnavailable: LIMIT.test(JSON.stringify(maxUnavailable)) ? undefined : `${maxUnavailable} is ${problem}`,
+    maxUnavailable: LIMIT.test(limit) ? undefined : `${limit} is ${problem}`,
   };
   const effect = 'The operator says so only in its log';
   return Object.entries(reasons).flatMap(([setting, reason]) =>
