@@ -10,7 +10,7 @@ import type {
   ObjectRejected,
   Removal,
 } from './cause.ts';
-import { type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
+import { type BlockingBudget, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
 import { BUILT_IN_POOLS, FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
@@ -55,6 +55,9 @@ const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
 const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
 const verb = (isPlural: boolean, plural: string) => (isPlural ? plural : `${plural}s`);
 const formatPods = (pods: readonly string[]) => `${pods.length > 1 ? 'pods' : 'pod'} ${joinFirst(pods)}`;
+const isShared = ({ others = [] }: BlockingBudget) => others.length > 0;
+const formatBudgets = ({ namespace, name, others = [] }: BlockingBudget) =>
+  joinWithAnd([name, ...others].map((each) => `${namespace}/${each}`));
 /** In brackets, since when and what else is known. */
 function formatDetails(since: Date | undefined, ...others: readonly (string | undefined)[]): string {
   const details = [since && `since ${toSeconds(since)}`, ...others].filter(Boolean);
@@ -235,27 +238,37 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   DrainBlocked: {
     sentence: ({ since, budgets, endingPods }, names) => {
-      const obstacles = budgets.map(
-        ({ namespace, name, pods, isTemporary }) =>
-          `PodDisruptionBudget ${namespace}/${name}, which allows no disruption of ${formatPods(pods)}` +
-          (isTemporary === true ? ' until more pods are healthy' : ''),
-      );
+      const obstacles = budgets.map((budget) => {
+        const { pods, isTemporary } = budget;
+        if (isShared(budget))
+          return `PodDisruptionBudgets ${formatBudgets(budget)}, which all select ${formatPods(pods)}`;
+        return (
+          `PodDisruptionBudget ${formatBudgets(budget)}, which allows no disruption of ${formatPods(pods)}` +
+          (isTemporary === true ? ' until more pods are healthy' : '')
+        );
+      });
       if (endingPods.length > 0) obstacles.push(`the end of evicted ${formatPods(endingPods)}`);
       const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles)}`;
       return `the drain of ${names}${formatDetails(since)} ${state}`;
     },
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: the workload can fail',
     repairs: ({ referrer, budgets, endingPods }) => {
-      const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
-      const isPermanent = permanent.length > 0;
-      const named = (isPermanent ? permanent : budgets).map(({ namespace, name }) => `budget ${namespace}/${name}`);
+      const shared = budgets.filter(isShared);
+      const permanent = budgets.filter((budget) => !isShared(budget) && budget.isTemporary !== true);
+      const isPermanent = permanent.length + shared.length > 0;
+      const texts = shared.map(
+        (budget) => `let only one of the budgets ${formatBudgets(budget)} select ${formatPods(budget.pods)}`,
+      );
+      const named = (isPermanent ? permanent : budgets).map((budget) => `budget ${formatBudgets(budget)}`);
       if (named.length > 0) {
         const list = joinFirst(named);
-        const text = isPermanent
-          ? `let ${list} allow a disruption, for example by another replica`
-          : `see why pods of ${list} are not ready. Leave the budget as it is`;
-        return [{ name: 'allowDisruption', text }];
+        texts.push(
+          isPermanent
+            ? `let ${list} allow a disruption, for example by another replica`
+            : `see why pods of ${list} are not ready. Leave the budget as it is`,
+        );
       }
+      if (texts.length > 0) return texts.map((text) => ({ name: 'allowDisruption', text }));
       // It has the errors of all evictions.
       if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
       const text = 'see why the evicted pods do not end, such as a finalizer or a volume';

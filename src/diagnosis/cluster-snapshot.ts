@@ -134,6 +134,8 @@ export interface StoppedOperator {
 export interface BlockingBudget {
   readonly namespace: string;
   readonly name: string;
+  /** The names of those that select the same pods. The API server then evicts none of them. */
+  readonly others?: readonly string[];
   readonly pods: readonly string[];
   /** Whether it allows one once more of its pods are healthy. */
   readonly isTemporary?: boolean;

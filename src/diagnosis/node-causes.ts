@@ -37,6 +37,7 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
 const PERMANENT = 'The budget allows no disruption even while all its pods are healthy';
+const SHARED = 'The API server evicts no pod that several budgets select';
 const UNAVAILABLE = 'The operator does not update the node, and counts it against maxUnavailable';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
@@ -298,7 +299,9 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node) && node.isDrained !== true;
   if (drain === undefined && !hasGivenUp) return undefined;
   const obstacles = cluster.drainObstacles?.get(name) ?? { budgets: [], endingPods: [] };
-  const isPermanent = obstacles.budgets.some(({ isTemporary }) => isTemporary !== true);
+  const permanent = obstacles.budgets.filter(({ isTemporary }) => isTemporary !== true);
+  const isPermanent = permanent.length > 0;
+  const isShared = permanent.some(({ others = [] }) => others.length > 0);
   if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
   const isLong = hasGivenUp || isStalled(since, cluster);
   const progress = isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
@@ -307,7 +310,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
     referrer: node,
     since,
     ...obstacles,
-    waiting: isPermanent ? cannotWait(PERMANENT) : progress,
+    waiting: isPermanent ? cannotWait(isShared ? SHARED : PERMANENT) : progress,
   };
 }
 

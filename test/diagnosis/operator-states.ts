@@ -528,6 +528,32 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['DrainBlocked'],
     repairs: [READ_LOG],
   },
+  'a drain of pods that several budgets select': {
+    source: 'openebs/openebs#3536: the API server rejects their eviction (pkg/registry/core/pod/storage/eviction.go)',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5 } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    obstacles: {
+      drainObstacles: new Map([
+        [
+          'worker-0',
+          {
+            budgets: [
+              { namespace: 'shop', name: 'cart', others: ['team'], pods: ['cart-0', 'cart-1'] },
+              { namespace: 'db', name: 'db-pdb', pods: ['db-0'] },
+              { namespace: 'db', name: 'cache', pods: ['cache-0'], isTemporary: true },
+            ],
+            endingPods: [],
+          },
+        ],
+      ]),
+    },
+    problems: ['DrainBlocked'],
+    repairs: [
+      'let only one of the budgets shop/cart and shop/team select pods cart-0 and cart-1',
+      'let budget db/db-pdb allow a disruption, for example by another replica',
+    ],
+  },
   'a drain of a node that is in two custom pools': {
     source: 'own: the drain controller and the daemon first look for the one pool of the node (syncNode of both)',
     nodes: {

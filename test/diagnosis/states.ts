@@ -102,7 +102,6 @@ function trueCondition(type: string, reason: string, message: string): Condition
   return { type, status: 'True', reason, message, since: new Date(NOW.getTime() - 7_200_000) };
 }
 
-const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
   'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
   'takes it back';

@@ -171,10 +171,7 @@ async function readDrainObstacles(
   if (nodes.length === 0) return byNode;
   const budgets = await read('poddisruptionbudgets', listAll(api, BUDGETS, parseBudget, signal));
   if (budgets === undefined) return byNode;
-  const blocking = groupBy(
-    budgets.filter(({ isBlocking }) => isBlocking),
-    ({ namespace }) => namespace,
-  );
+  const budgetsByNamespace = groupBy(budgets, ({ namespace }) => namespace);
   for (const node of nodes) {
     const query = { fieldSelector: `spec.nodeName=${node}` };
     const pods = await read('pods', listAll(api, PODS, parsePod, signal, query));
@@ -182,28 +179,50 @@ async function readDrainObstacles(
     const evicted = pods.filter(({ isEvicted }) => isEvicted);
     const ending = evicted.filter(({ deletedAt }) => isOutage(deletedAt, now));
     const endingPods = ending.map(({ namespace, name }) => `${namespace}/${name}`);
-    byNode.set(node, { budgets: findBlocking(evicted, blocking), endingPods });
+    byNode.set(node, { budgets: findBlocking(evicted, budgetsByNamespace), endingPods });
   }
   return byNode;
 }
 
+/** The budgets for which the API server rejects an eviction (kubernetes, pkg/registry/core/pod/storage/eviction.go). */
 function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonly Budget[]>): BlockingBudget[] {
-  const matches = pods.flatMap((pod) => {
-    const own = budgets.get(pod.namespace) ?? [];
-    return own.filter(({ selector }) => selects(selector, pod.labels)).map((budget) => ({ budget, pod }));
-  });
-  return [...groupBy(matches, ({ budget }) => budget)].map(([{ namespace, name, isTemporary }, group]) => {
-    return { namespace, name, isTemporary, pods: group.map(({ pod }) => pod.name) };
+  const blocked = pods
+    .filter(({ isGuarded }) => isGuarded)
+    .flatMap((pod) => {
+      const own = budgets.get(pod.namespace) ?? [];
+      const [budget, ...others] = own.filter(({ selector }) => selects(selector, pod.labels));
+      const isBlocked = budget?.allowsNone === true && (pod.isReady || !budget.allowsUnready);
+      return budget !== undefined && (isBlocked || others.length > 0) ? [{ budget, others, pod }] : [];
+    });
+  const groups = groupBy(blocked, ({ budget, others }) => [budget, ...others].map(formatBudget).join(' '));
+  return [...groups.values()].map((group) => {
+    const [{ budget, others }] = group as [(typeof group)[number]];
+    const { namespace, name, isTemporary } = budget;
+    return {
+      namespace,
+      name,
+      others: others.map((other) => other.name),
+      isTemporary: isTemporary && others.length === 0,
+      pods: group.map(({ pod }) => pod.name),
+    };
   });
 }
 
+function formatBudget({ namespace, name }: Pick<Budget, 'name' | 'namespace'>): string {
+  return `${namespace}/${name}`;
+}
+
 function parseBudget({ metadata, spec, status }: ApiObject) {
-  const { disruptionsAllowed, expectedPods, desiredHealthy } = readFields(status);
+  const { disruptionsAllowed, expectedPods, currentHealthy, desiredHealthy } = readFields(status);
+  const { selector, unhealthyPodEvictionPolicy } = readFields(spec);
+  const isHealthy = Number(currentHealthy) >= Number(desiredHealthy) && Number(desiredHealthy) > 0;
   return {
     namespace: String(metadata?.namespace),
     name: String(metadata?.name),
-    selector: readFields(spec)['selector'],
-    isBlocking: disruptionsAllowed === 0 && expectedPods !== 0,
+    selector,
+    allowsNone: disruptionsAllowed === 0,
+    /** Whether it allows the eviction of pods that are not ready. */
+    allowsUnready: isHealthy || unhealthyPodEvictionPolicy === 'AlwaysAllow',
     isTemporary: Number(expectedPods) > Number(desiredHealthy),
   };
 }
@@ -213,13 +232,18 @@ function parsePod({ metadata, status }: ApiObject) {
   const owners = Array.isArray(metadata?.ownerReferences) ? (metadata.ownerReferences as readonly Fields[]) : [];
   const isOfDaemonSet = owners.some((owner) => owner['kind'] === 'DaemonSet');
   const isStatic = metadata?.annotations?.['kubernetes.io/config.mirror'] !== undefined;
-  const hasEnded = ['Succeeded', 'Failed'].includes(String(readFields(status)['phase']));
+  const { phase } = readFields(status);
+  const hasEnded = phase === 'Succeeded' || phase === 'Failed';
+  const deletedAt = parseTime(metadata?.deletionTimestamp);
   return {
     namespace: String(metadata?.namespace),
     name: String(metadata?.name),
     labels: metadata?.labels ?? {},
     /** The end of its grace period. Undefined before its eviction. */
-    deletedAt: parseTime(metadata?.deletionTimestamp),
+    deletedAt,
     isEvicted: !isOfDaemonSet && !isStatic && !hasEnded,
+    /** Whether its eviction needs a budget that allows it. */
+    isGuarded: phase !== 'Pending' && deletedAt === undefined,
+    isReady: findCondition({ status }, 'Ready', 'True') !== undefined,
   };
 }

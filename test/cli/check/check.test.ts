@@ -86,6 +86,7 @@ test.each([
 });
 
 const PODS_PATH = '/api/v1/pods';
+const TOMORROW = new Date(Date.now() + 86_400_000).toISOString();
 
 /** The cluster in memory has neither pods nor budgets. */
 function answerDrain(path: string, pods: readonly object[] = [], budgets: readonly object[] = []): Fault {
@@ -96,23 +97,58 @@ function answerDrain(path: string, pods: readonly object[] = [], budgets: readon
   return path.endsWith('/poddisruptionbudgets') ? toList('policy/v1', 'PodDisruptionBudget', budgets) : 'pass';
 }
 
-const POD = { metadata: { name: 'a', namespace: 'b', labels: { app: 'c' } } };
+const READY = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+const POD = { metadata: { name: 'a', namespace: 'b', labels: { app: 'c' } }, status: READY };
+const UNREADY_POD = { ...POD, status: { phase: 'Running' } };
+const BUDGET = {
+  metadata: { name: 'd', namespace: 'b' },
+  spec: { selector: { matchLabels: POD.metadata.labels } },
+  status: { disruptionsAllowed: 0, expectedPods: 1, currentHealthy: 0, desiredHealthy: 1 },
+};
+const OTHER_BUDGET = { ...BUDGET, metadata: { name: 'e', namespace: 'b' } };
+const allow = (budget: typeof BUDGET) => ({ ...budget, status: { ...budget.status, disruptionsAllowed: 1 } });
+const ENOUGH = { ...BUDGET, status: { ...BUDGET.status, currentHealthy: 1 } };
 
+// kubernetes, pkg/registry/core/pod/storage/eviction.go
 test.each([
-  ['a pod', POD, 1],
-  ['a pod that has succeeded', { ...POD, status: { phase: 'Succeeded' } }, 0],
-  ['a pod that has failed', { ...POD, status: { phase: 'Failed' } }, 0],
-  ['a pod of a DaemonSet', { metadata: { ...POD.metadata, ownerReferences: [{ kind: 'DaemonSet' }] } }, 0],
-  ['a static pod', { metadata: { ...POD.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } }, 0],
-])('a drain evicts %s or not, and waits for its budget', async (_case, pod, exitCode) => {
+  ['a pod', POD, [BUDGET], 1],
+  ['a pod of a budget that allows it', POD, [allow(BUDGET)], 0],
+  [
+    'a pod of a budget without a count of its pods',
+    POD,
+    [{ ...BUDGET, status: { disruptionsAllowed: 0, expectedPods: 0, desiredHealthy: 0 } }],
+    1,
+  ],
+  ['a pod that has succeeded', { ...POD, status: { phase: 'Succeeded' } }, [BUDGET], 0],
+  ['a pod that has failed', { ...POD, status: { phase: 'Failed' } }, [BUDGET], 0],
+  ['a pod that has not started', { ...POD, status: { phase: 'Pending' } }, [BUDGET], 0],
+  ['a pod that ends', { ...POD, metadata: { ...POD.metadata, deletionTimestamp: TOMORROW } }, [BUDGET], 0],
+  ['a pod that is not ready', UNREADY_POD, [BUDGET], 1],
+  ['a pod that is not ready beside enough others', UNREADY_POD, [ENOUGH], 0],
+  ['a pod that is ready beside just enough others', POD, [ENOUGH], 1],
+  [
+    'a pod that is not ready, and whose budget is about ready ones',
+    UNREADY_POD,
+    [{ ...BUDGET, spec: { ...BUDGET.spec, unhealthyPodEvictionPolicy: 'AlwaysAllow' } }],
+    0,
+  ],
+  ['a pod of two budgets that allow it', POD, [allow(BUDGET), allow(OTHER_BUDGET)], 1],
+  [
+    'a pod of a DaemonSet',
+    { ...POD, metadata: { ...POD.metadata, ownerReferences: [{ kind: 'DaemonSet' }] } },
+    [BUDGET],
+    0,
+  ],
+  [
+    'a static pod',
+    { ...POD, metadata: { ...POD.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } },
+    [BUDGET],
+    0,
+  ],
+])('a drain evicts %s or not, and waits for its budget', async (_case, pod, budgets, exitCode) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: OLD, desiredDrain: 'drain-x', lastAppliedDrain: 'uncordon-x' });
-  const budget = {
-    metadata: { name: 'd', namespace: 'b' },
-    spec: { selector: { matchLabels: POD.metadata.labels } },
-    status: { disruptionsAllowed: 0, expectedPods: 1, desiredHealthy: 1 },
-  };
-  cluster.faults.intercept(({ path }) => answerDrain(path, [pod], [budget]));
+  cluster.faults.intercept(({ path }) => answerDrain(path, [pod], budgets));
   expect((await run('check')).exitCode).toBe(exitCode);
 });
 

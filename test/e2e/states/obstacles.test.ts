@@ -92,13 +92,23 @@ test.each([
   expect((await check()).codes).toEqual(codes);
 });
 
-/** A running pod on the node that updates, which belongs to the owner of this kind. */
-async function createPod(name: string, app: string, ownerKind?: string, finalizers?: readonly string[]) {
+const READY = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+const UNREADY = { phase: 'Running' };
+
+/** A pod on the node that updates, which belongs to the owner of this kind. By default, it is ready. */
+async function createPod(
+  name: string,
+  app: string,
+  ownerKind?: string,
+  finalizers?: readonly string[],
+  status = READY,
+) {
   const owner = { apiVersion: 'apps/v1', kind: ownerKind, name: 'owner', uid: 'uid' };
   const ownerReferences = ownerKind === undefined ? [] : [owner];
   const metadata = { name, labels: { app }, ownerReferences, finalizers };
   const spec = { nodeName: 'worker-0', containers: [{ name: 'app', image: 'app' }] };
   await admin.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  await admin.patch(`${PODS}/${name}/status`, { status });
 }
 
 async function createBudget(name: string, selector: object, disruptionsAllowed: number, expectedPods = 1) {
@@ -128,6 +138,43 @@ test('names the budget that blocks a drain, and its pod', async () => {
   await admin.delete(BUDGETS);
   await createBudget('db', { matchLabels: { app: 'db' } }, 0, 2);
   expect((await check()).codes).toEqual([]);
+});
+
+/** Whether the API server would evict the pod now. */
+async function isEvictable(name: string): Promise<boolean> {
+  const deleteOptions = { dryRun: ['All'] };
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name }, deleteOptions };
+  const { status } = await admin.request('POST', `${PODS}/${name}/eviction`, eviction, { query: { dryRun: 'All' } });
+  expect([201, 429, 500]).toContain(status);
+  return status === 201;
+}
+
+test('waits for the pods that the API server does not evict, and for no others', async () => {
+  const create = async (name: string, budget: object, status: object, healthy: number, allowed = 0) => {
+    await createPod(name, name, undefined, undefined, status as typeof READY);
+    const spec = { minAvailable: 1, selector: { matchLabels: { app: name } }, ...budget };
+    await admin.create(BUDGETS, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name }, spec });
+    const counts = { disruptionsAllowed: allowed, currentHealthy: healthy, desiredHealthy: 1, expectedPods: 2 };
+    await admin.patch(`${BUDGETS}/${name}/status`, { status: { ...counts, observedGeneration: 1 } });
+  };
+  await create('guarded', {}, READY, 1);
+  await create('allowed', {}, READY, 2, 1);
+  await create('pending', {}, { phase: 'Pending' }, 0);
+  await create('unready', {}, UNREADY, 0);
+  await create('unready-beside-others', {}, UNREADY, 1);
+  await create('unready-and-allowed', { unhealthyPodEvictionPolicy: 'AlwaysAllow' }, UNREADY, 0);
+  await create('shared', {}, READY, 2, 1);
+  await createBudget('shared-too', { matchLabels: { app: 'shared' } }, 1);
+  const annotations = { [`${MCO}/desiredDrain`]: 'drain-x', [`${MCO}/lastAppliedDrain`]: 'uncordon-y' };
+  await admin.patch(`${PATHS.nodes}/worker-0`, { metadata: { annotations } });
+
+  const { drainObstacles } = await readAt(new Date());
+  const pods = drainObstacles.get('worker-0')?.budgets.flatMap((budget) => budget.pods) ?? [];
+  const names = (await admin.list(PODS)).map(({ metadata }) => metadata.name);
+  const evictable = await Promise.all(names.map(isEvictable));
+
+  expect(pods.toSorted()).toEqual(['guarded', 'shared', 'unready']);
+  expect(names.filter((_name, index) => evictable[index] === false)).toEqual(pods.toSorted());
 });
 
 /** What the check reads at this time. */
