@@ -239,12 +239,13 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   DrainBlocked: {
     sentence: ({ since, budgets, endingPods }, names) => {
       const obstacles = budgets.map((budget) => {
-        const { pods, isTemporary } = budget;
+        const { pods, isTemporary, isOfMachine } = budget;
+        const end = isOfMachine === true ? 'its virtual machine has migrated' : 'more pods are healthy';
         if (isShared(budget))
           return `PodDisruptionBudgets ${formatBudgets(budget)}, which all select ${formatPods(pods)}`;
         return (
           `PodDisruptionBudget ${formatBudgets(budget)}, which allows no disruption of ${formatPods(pods)}` +
-          (isTemporary === true ? ' until more pods are healthy' : '')
+          (isTemporary === true ? ` until ${end}` : '')
         );
       });
       if (endingPods.length > 0) obstacles.push(`the end of evicted ${formatPods(endingPods)}`);
@@ -259,7 +260,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const texts = shared.map(
         (budget) => `let only one of the budgets ${formatBudgets(budget)} select ${formatPods(budget.pods)}`,
       );
-      const named = (isPermanent ? permanent : budgets).map((budget) => `budget ${formatBudgets(budget)}`);
+      const temporary = budgets.filter(({ isOfMachine }) => isOfMachine !== true);
+      const named = (isPermanent ? permanent : temporary).map((budget) => `budget ${formatBudgets(budget)}`);
       if (named.length > 0) {
         const list = joinFirst(named);
         texts.push(
@@ -269,6 +271,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         );
       }
       if (texts.length > 0) return texts.map((text) => ({ name: 'allowDisruption', text }));
+      if (budgets.length > 0) {
+        const text = 'see why the virtual machines do not migrate, or stop them. Leave the budgets as they are';
+        return [{ name: 'allowDisruption', text, command: shell`oc get virtualmachineinstancemigrations -A` }];
+      }
       // It has the errors of all evictions.
       if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
       const text = 'see why the evicted pods do not end, such as a finalizer or a volume';

@@ -137,8 +137,10 @@ export interface BlockingBudget {
   /** The names of those that select the same pods. The API server then evicts none of them. */
   readonly others?: readonly string[];
   readonly pods: readonly string[];
-  /** Whether it allows one once more of its pods are healthy. */
+  /** Whether it allows one once more of its pods are healthy, or once the virtual machine has migrated. */
   readonly isTemporary?: boolean;
+  /** Whether its pods run virtual machines. An eviction is rejected, and starts the migration (kubevirt, virt-api). */
+  readonly isOfMachine?: boolean;
 }
 
 /** What holds back the drain of a node. */

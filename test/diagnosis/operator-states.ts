@@ -602,6 +602,31 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['DrainBlocked'],
     repairs: ['see why pods of budget db/db-pdb are not ready. Leave the budget as it is'],
   },
+  'a drain that waits for virtual machines': {
+    source: 'kubevirt/kubevirt#2091: an eviction is rejected, and starts the migration to another node',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 40 } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    obstacles: {
+      drainObstacles: new Map([
+        [
+          'worker-0',
+          {
+            budgets: ['a', 'b'].map((name) => ({
+              namespace: 'vms',
+              name: `kubevirt-disruption-budget-${name}`,
+              pods: [`virt-launcher-${name}`],
+              isTemporary: true,
+              isOfMachine: true,
+            })),
+            endingPods: [],
+          },
+        ],
+      ]),
+    },
+    problems: ['DrainBlocked?'],
+    repairs: ['oc get virtualmachineinstancemigrations -A'],
+  },
   'a drain that has just begun beside a budget that never allows a disruption': {
     source: 'own: all its pods are healthy',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5 } },

@@ -198,11 +198,13 @@ function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonl
   return [...groups.values()].map((group) => {
     const [{ budget, others }] = group as [(typeof group)[number]];
     const { namespace, name, isTemporary } = budget;
+    const isOfMachine = group.every(({ pod }) => pod.isOfMachine);
     return {
       namespace,
       name,
       others: others.map((other) => other.name),
-      isTemporary: isTemporary && others.length === 0,
+      isTemporary: (isTemporary || isOfMachine) && others.length === 0,
+      isOfMachine,
       pods: group.map(({ pod }) => pod.name),
     };
   });
@@ -230,7 +232,7 @@ function parseBudget({ metadata, spec, status }: ApiObject) {
 /** A drain evicts neither the pods of DaemonSets nor static pods nor those that have ended (kubectl, pkg/drain). */
 function parsePod({ metadata, status }: ApiObject) {
   const owners = Array.isArray(metadata?.ownerReferences) ? (metadata.ownerReferences as readonly Fields[]) : [];
-  const isOfDaemonSet = owners.some((owner) => owner['kind'] === 'DaemonSet');
+  const isOf = (kind: string) => owners.some((owner) => owner['kind'] === kind);
   const isStatic = metadata?.annotations?.['kubernetes.io/config.mirror'] !== undefined;
   const { phase } = readFields(status);
   const hasEnded = phase === 'Succeeded' || phase === 'Failed';
@@ -241,7 +243,8 @@ function parsePod({ metadata, status }: ApiObject) {
     labels: metadata?.labels ?? {},
     /** The end of its grace period. Undefined before its eviction. */
     deletedAt,
-    isEvicted: !isOfDaemonSet && !isStatic && !hasEnded,
+    isEvicted: !isOf('DaemonSet') && !isStatic && !hasEnded,
+    isOfMachine: isOf('VirtualMachineInstance'),
     /** Whether its eviction needs a budget that allows it. */
     isGuarded: phase !== 'Pending' && deletedAt === undefined,
     isReady: findCondition({ status }, 'Ready', 'True') !== undefined,

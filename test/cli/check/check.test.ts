@@ -99,6 +99,7 @@ function answerDrain(path: string, pods: readonly object[] = [], budgets: readon
 
 const READY = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 const POD = { metadata: { name: 'a', namespace: 'b', labels: { app: 'c' } }, status: READY };
+const OF_MACHINE = { ...POD.metadata, ownerReferences: [{ kind: 'VirtualMachineInstance' }] };
 const UNREADY_POD = { ...POD, status: { phase: 'Running' } };
 const BUDGET = {
   metadata: { name: 'd', namespace: 'b' },
@@ -132,6 +133,8 @@ test.each([
     [{ ...BUDGET, spec: { ...BUDGET.spec, unhealthyPodEvictionPolicy: 'AlwaysAllow' } }],
     0,
   ],
+  ['a pod of a virtual machine, which migrates first', { ...POD, metadata: OF_MACHINE }, [BUDGET], 0],
+  ['a pod of a virtual machine and of two budgets', { ...POD, metadata: OF_MACHINE }, [BUDGET, OTHER_BUDGET], 1],
   ['a pod of two budgets that allow it', POD, [allow(BUDGET), allow(OTHER_BUDGET)], 1],
   [
     'a pod of a DaemonSet',
