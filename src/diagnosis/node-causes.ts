@@ -391,12 +391,16 @@ function findCordon(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const isOfOperator = write?.manager === OPERATOR_MANAGER;
   const isUndone = isOfOperator && (hasFailed(node) || !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster));
   if (cordon === undefined || isUndone) return undefined;
+  const isByProgram = write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager);
   return {
     code: 'NodeCordoned',
     referrer: node,
     by: write && quote(write.manager),
-    isByProgram: write !== undefined && !isOfOperator && !MANUAL_MANAGER.test(write.manager),
+    isByProgram,
     since: write?.at,
-    waiting: cannotWait(UNAVAILABLE),
+    waiting:
+      isByProgram && !isStalled(write.at, cluster)
+        ? canWait(`${UNAVAILABLE}, until the program has finished with it`)
+        : cannotWait(UNAVAILABLE),
   };
 }

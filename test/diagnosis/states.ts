@@ -1436,6 +1436,16 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
     configs: [W.A, W.B],
+    problems: ['NodeCordoned?'],
+  },
+  'a program has cordoned a node in a roll-out, and does not end': {
+    source: 'own: as before',
+    nodes: {
+      'worker-0': { ...both(W.A), cordon: { manager: 'machineset-controller', minutesAgo: 90 } },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
     problems: ['NodeCordoned'],
     repairs: ['# oc adm uncordon worker-0'],
   },
