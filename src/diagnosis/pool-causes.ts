@@ -150,8 +150,10 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Cause
 function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { specConfig } = pool;
   const osConfig = findOsConfig(pool, cluster);
-  if (osConfig === undefined || specConfig === undefined || !cluster.isRollingOut(pool)) return [];
+  if (osConfig === undefined || specConfig === undefined) return [];
   const current = findCurrentBuild(pool, osConfig, cluster);
+  // Another image for the same config starts no roll-out before it is built.
+  if (!cluster.isRollingOut(pool) && current?.name !== osConfig.currentBuild) return [];
   if (current === undefined) return findGoneBuild(pool, osConfig, cluster);
   const { failure, name: build } = current;
   const { rebuild } = osConfig;

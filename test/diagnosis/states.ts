@@ -1384,6 +1384,31 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [W.X, W.Y],
     problems: [],
   },
+  'a failed build of another image for the config that the nodes run': {
+    source: 'own: a change of the containerFile starts it, and the operator then finds the older build of the config',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.A, status: W.A } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-new' } },
+    builds: {
+      'worker-a-old': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Succeeded' }], ageMinutes: 900 },
+      'worker-new': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 90 },
+    },
+    configs: [W.A],
+    problems: ['BuildFailed'],
+    repairs: [`oc annotate machineosconfig worker --overwrite ${MCO}/rebuild=`],
+  },
+  'an old build failed, and another one has succeeded': {
+    source: 'own: as before, and the person has corrected the containerFile',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.A, status: W.A } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-b' } },
+    builds: {
+      'worker-a': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 90 },
+      'worker-b': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Succeeded' }], ageMinutes: 900 },
+    },
+    configs: [W.A],
+    problems: [],
+  },
   'a build that does not end': {
     source: 'own: its pod cannot pull an image',
     nodes: { 'worker-0': both(W.A) },
