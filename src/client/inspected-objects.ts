@@ -119,6 +119,7 @@ export function parseInspectedBuild(build: ApiObject): InspectedBuild {
     osConfig: typeof osConfig === 'string' ? osConfig : undefined,
     failure: failure && (failure.message || failure.type),
     isSuccessful: conditions.some(({ type }) => type === 'Succeeded'),
+    image: toText((build.status as Fields | undefined)?.['digestedImagePushSpec']),
     createdAt: parseTime(build.metadata?.creationTimestamp),
   };
 }
@@ -131,6 +132,7 @@ export function parseInspectedOsConfig(osConfig: ApiObject): InspectedOsConfig {
     name: String(osConfig.metadata?.name),
     pool: String(machineConfigPool?.name),
     currentBuild: build === '' ? undefined : build,
+    image: toText((osConfig.status as Fields | undefined)?.['currentImagePullSpec']),
     rebuild: hasRebuild ? { since: findAnnotationWrite(osConfig, 'rebuild')?.at } : undefined,
   };
 }

@@ -387,12 +387,14 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ config, updatedMachineCount, machineCount }, names) =>
       `the roll-out of ${formatName(config)} in ${names} does not move: ` +
       `${updatedMachineCount} of ${machineCount} machines are updated`,
-    more: ({ build, deployment }) => {
+    more: ({ build, deployment, unusedBy }) => {
+      if (unusedBy !== undefined) return [`MachineOSConfig ${unusedBy} does not name the image of build ${build}`];
       if (build !== undefined) return [`MachineOSBuild ${formatName(build)} has not ended`];
       return [deployment === 'machine-os-builder' ? 'No MachineOSBuild of the config exists' : ''];
     },
-    repairs: ({ build, deployment }) => {
+    repairs: ({ build, deployment, unusedBy }) => {
       if (build === undefined) return [readOperatorLog(deployment)];
+      if (unusedBy !== undefined) return [forgetBuild(unusedBy, 'takes the image of the build')];
       const text = `see why the pods of build ${build} do not end`;
       const command = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l ${MCO_GROUP}/machine-os-build=${build}`;
       return [{ name: 'readLog', text, command }];
@@ -454,11 +456,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ build, osConfig, exists }, names) =>
       `${names} waits for MachineOSBuild ${formatName(build)}, which MachineOSConfig ${osConfig} ` +
       `names, but which ${exists ? 'is of another config' : 'does not exist'}`,
-    repairs: ({ osConfig }) => {
-      const text = `remove the annotation of MachineOSConfig ${osConfig}. The operator then starts a new build`;
-      const command = shell`oc annotate machineosconfig ${osConfig} ${MCO_GROUP}/current-machine-os-build-`;
-      return [{ name: 'rebuild', text, command }];
-    },
+    repairs: ({ osConfig }) => [forgetBuild(osConfig, 'starts a new build')],
   },
 };
 
@@ -667,6 +665,13 @@ function findDaemon(node: string): Repair {
   const pods = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=machine-config-daemon`;
   const command = shell`${pods} --field-selector=spec.nodeName=${node}`;
   return { name: 'readLog', text, command, isOneAtATime: true };
+}
+
+/** The operator then looks for a build of the config (createNewMachineOSBuildOrReuseExisting). */
+function forgetBuild(osConfig: string, effect: string): Repair {
+  const text = `remove the annotation of MachineOSConfig ${osConfig}. The operator then ${effect}`;
+  const command = shell`oc annotate machineosconfig ${osConfig} ${MCO_GROUP}/current-machine-os-build-`;
+  return { name: 'rebuild', text, command };
 }
 
 function readOperatorLog(deployment: string): Repair {

@@ -249,8 +249,10 @@ interface RolloutStalled extends PoolFields {
   readonly machineCount: number;
   /** The part of the operator that has to act next. */
   readonly deployment: string;
-  /** The build of the OS image that has not ended. */
+  /** The build of the OS image that has not ended, or whose image the MachineOSConfig does not name. */
   readonly build: string | undefined;
+  /** That MachineOSConfig. */
+  readonly unusedBy: string | undefined;
 }
 
 interface PoolDegraded extends PoolFields {

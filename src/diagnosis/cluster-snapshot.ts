@@ -94,6 +94,8 @@ export interface InspectedBuild extends BuildReferrer {
   /** The message of the condition `Failed` or `Interrupted`. Undefined unless one of them is True. */
   readonly failure: string | undefined;
   readonly isSuccessful: boolean;
+  /** The image that it has pushed, by its digest. */
+  readonly image: string;
   readonly createdAt: Date | undefined;
 }
 
@@ -103,6 +105,8 @@ export interface InspectedOsConfig {
   readonly pool: string;
   /** The build in its annotation `current-machine-os-build`. */
   readonly currentBuild: string | undefined;
+  /** The image that the nodes of the pool get. */
+  readonly image: string;
   /** Its annotation `rebuild` asks for another build. The operator removes it when that starts. */
   readonly rebuild?: { readonly since: Date | undefined } | undefined;
 }

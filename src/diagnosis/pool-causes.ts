@@ -216,7 +216,9 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cau
   const build = osConfig && findCurrentBuild(pool, osConfig, cluster);
   const since = findLatest([stalledSince, build?.createdAt]);
   if (!isStalled(since, cluster)) return [];
-  const isBuilding = osConfig !== undefined && build?.isSuccessful !== true;
+  // The operator notes the image when the build turns successful, and never again (updateMachineOSBuild).
+  const isUnused = build?.isSuccessful === true && build.image !== '' && build.image !== osConfig?.image;
+  const isBuilding = osConfig !== undefined && (build?.isSuccessful !== true || isUnused);
   // The operator builds beside a node that is unavailable, but not for a Degraded pool.
   const isExplained = isBuilding ? conditions[DERIVED_CONDITION] !== undefined : isHeldBack(pool, cluster);
   if (isExplained) return [];
@@ -230,6 +232,7 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cau
       updatedMachineCount,
       deployment: isBuilding ? 'machine-os-builder' : 'machine-config-controller',
       build: isBuilding ? build?.name : undefined,
+      unusedBy: isUnused ? osConfig?.name : undefined,
       waiting,
     },
   ];

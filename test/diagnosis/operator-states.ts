@@ -41,6 +41,7 @@ const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
   '# undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
   'takes it back';
+const NO_HOST_NAME = 'a machine has no host name. Give it one, and it asks again';
 const FREE_SPACE = 'free space on the disk of the node. Its update then goes on';
 const DISK_PRESSURE = { type: 'DiskPressure', message: 'kubelet has disk pressure', minutesAgo: 120 };
 const FAILED_FOR_HOURS = { type: 'NodeDegraded', message: 'Node worker-0 is reporting: "…"', minutesAgo: 300 };
@@ -257,8 +258,8 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['NodeNotReady'],
     repairs: [
       'start the machine or the kubelet of each lost node',
-      'do not approve the requests of localhost: a machine has no host name. Give it one, and it asks again',
-      'do not approve the requests of localhost.localdomain: a machine has no host name. Give it one, and it asks again',
+      `do not approve the requests of localhost: ${NO_HOST_NAME}`,
+      `do not approve the requests of localhost.localdomain: ${NO_HOST_NAME}`,
       'oc adm certificate approve csr-d csr-e',
       'oc adm certificate approve csr-f',
     ],

@@ -187,24 +187,31 @@ export interface BuildOptions {
   readonly osConfig: string;
   readonly conditions?: readonly ConditionOptions[];
   readonly ageMinutes?: number;
+  /** The image that it has pushed. */
+  readonly image?: string;
 }
 
 /** A MachineOSBuild. */
 export function buildBuild(
   name: string,
-  { config, osConfig, conditions = [], ageMinutes = 30 }: BuildOptions,
+  { config, osConfig, conditions = [], ageMinutes = 30, image }: BuildOptions,
   now: Date,
 ): ApiObject {
   return {
     metadata: { name, creationTimestamp: toTime(ageMinutes, now) },
     spec: { machineConfig: { name: config }, machineOSConfig: { name: osConfig } },
-    status: { conditions: conditions.map((condition) => buildCondition(condition, now)) },
+    status: {
+      conditions: conditions.map((condition) => buildCondition(condition, now)),
+      digestedImagePushSpec: image,
+    },
   };
 }
 
 export interface OsConfigOptions {
   readonly pool: string;
   readonly currentBuild?: string;
+  /** The image that the nodes of the pool get. */
+  readonly image?: string;
   /** When a person asked for another build. */
   readonly rebuiltMinutesAgo?: number;
 }
@@ -212,7 +219,7 @@ export interface OsConfigOptions {
 /** A MachineOSConfig that puts a pool into image mode. */
 export function buildOsConfig(
   name: string,
-  { pool, currentBuild, rebuiltMinutesAgo: minutesAgo }: OsConfigOptions,
+  { pool, currentBuild, image, rebuiltMinutesAgo: minutesAgo }: OsConfigOptions,
   now: Date,
 ): ApiObject {
   const write = minutesAgo === undefined ? undefined : { manager: 'kubectl-annotate', minutesAgo };
@@ -224,6 +231,7 @@ export function buildOsConfig(
       managedFields: managedField(write, annotationPath('rebuild'), now),
     },
     spec: { machineConfigPool: { name: pool } },
+    status: { currentImagePullSpec: image },
   };
 }
 
