@@ -1,4 +1,5 @@
 import { toSeconds } from '../common/duration.ts';
+import { groupBy } from '../common/group-by.ts';
 import { joinFirst, joinWithAnd } from '../common/printable-text.ts';
 import { shell, type ShellCommand, TARGETS, verbatim } from './shell-command.ts';
 import type {
@@ -254,27 +255,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     },
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: the workload can fail',
     repairs: ({ referrer, budgets, endingPods }) => {
-      const shared = budgets.filter(isShared);
-      const permanent = budgets.filter((budget) => !isShared(budget) && budget.isTemporary !== true);
-      const isPermanent = permanent.length + shared.length > 0;
-      const texts = shared.map(
-        (budget) => `let only one of the budgets ${formatBudgets(budget)} select ${formatPods(budget.pods)}`,
-      );
-      const temporary = budgets.filter(({ isOfMachine }) => isOfMachine !== true);
-      const named = (isPermanent ? permanent : temporary).map((budget) => `budget ${formatBudgets(budget)}`);
-      if (named.length > 0) {
-        const list = joinFirst(named);
-        texts.push(
-          isPermanent
-            ? `let ${list} allow a disruption, for example by another replica`
-            : `see why pods of ${list} are not ready. Leave the budget as it is`,
-        );
-      }
-      if (texts.length > 0) return texts.map((text) => ({ name: 'allowDisruption', text }));
-      if (budgets.length > 0) {
-        const text = 'see why the virtual machines do not migrate, or stop them. Leave the budgets as they are';
-        return [{ name: 'allowDisruption', text, command: shell`oc get virtualmachineinstancemigrations -A` }];
-      }
+      if (budgets.length > 0) return allowDisruption(budgets);
       // It has the errors of all evictions.
       if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
       const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
@@ -577,6 +558,34 @@ function readFurther(evidence: string): readonly Repair[] {
   }
   return FURTHER_LOGS.filter(([text]) => evidence.includes(text)).map(([, deployment]) => readOperatorLog(deployment));
 }
+
+/** First for the budgets that waiting does not change. */
+function allowDisruption(budgets: readonly BlockingBudget[]): readonly Repair[] {
+  const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
+  const groups = groupBy(permanent.length > 0 ? permanent : budgets, chooseRemedy);
+  return [...groups].map(([remedy, group]) => {
+    const text = REMEDIES[remedy](joinFirst(group.map(formatBudgets)));
+    const command = remedy === 'migrate' ? shell`oc get virtualmachineinstancemigrations -A` : undefined;
+    return { name: 'allowDisruption', text, command };
+  });
+}
+
+function chooseRemedy(budget: BlockingBudget): keyof typeof REMEDIES {
+  if (isShared(budget)) return 'select';
+  if (budget.isUncounted === true) return 'count';
+  if (budget.isOfMachine === true) return 'migrate';
+  return budget.isTemporary === true ? 'wait' : 'replicate';
+}
+
+const REMEDIES = {
+  select: (budgets: string) => `let only one of several budgets select each pod: ${budgets}`,
+  // Kubernetes, "Specifying a Disruption Budget for your Application", arbitrary workloads.
+  count: (budgets: string) =>
+    `give budget ${budgets} a number of pods as minAvailable: no controller says how many exist`,
+  migrate: (budgets: string) => `see why the virtual machine of budget ${budgets} does not migrate, or stop it`,
+  replicate: (budgets: string) => `let budget ${budgets} allow a disruption, for example by another replica`,
+  wait: (budgets: string) => `see why pods of budget ${budgets} are not ready. Leave the budget as it is`,
+};
 
 function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: Partial<MissingConfigReport>): string {
   if (!deletedAt) return quote(explanation ?? '');

@@ -143,6 +143,8 @@ export interface BlockingBudget {
   readonly pods: readonly string[];
   /** Whether it allows one once more of its pods are healthy, or once the virtual machine has migrated. */
   readonly isTemporary?: boolean;
+  /** Whether Kubernetes counts none of its pods, because they belong to no controller that it knows. */
+  readonly isUncounted?: boolean;
   /** Whether its pods run virtual machines. An eviction is rejected, and starts the migration (kubevirt, virt-api). */
   readonly isOfMachine?: boolean;
 }

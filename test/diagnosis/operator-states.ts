@@ -530,7 +530,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     repairs: [READ_LOG],
   },
   'a drain of pods that several budgets select': {
-    source: 'openebs/openebs#3536: the API server rejects their eviction (pkg/registry/core/pod/storage/eviction.go)',
+    source: 'openebs/openebs#3536, FoundationDB/fdb-kubernetes-operator#2512 (kubernetes, storage/eviction.go)',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5 } },
     pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
     configs: [W.A, W.B],
@@ -543,6 +543,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
               { namespace: 'shop', name: 'cart', others: ['team'], pods: ['cart-0', 'cart-1'] },
               { namespace: 'db', name: 'db-pdb', pods: ['db-0'] },
               { namespace: 'db', name: 'cache', pods: ['cache-0'], isTemporary: true },
+              { namespace: 'fdb', name: 'storage', pods: ['storage-0'], isUncounted: true },
             ],
             endingPods: [],
           },
@@ -551,8 +552,9 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     },
     problems: ['DrainBlocked'],
     repairs: [
-      'let only one of the budgets shop/cart and shop/team select pods cart-0 and cart-1',
+      'let only one of several budgets select each pod: shop/cart and shop/team',
       'let budget db/db-pdb allow a disruption, for example by another replica',
+      'give budget fdb/storage a number of pods as minAvailable: no controller says how many exist',
     ],
   },
   'a drain of a node that is in two custom pools': {

@@ -197,7 +197,7 @@ function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonl
   const groups = groupBy(blocked, ({ budget, others }) => [budget, ...others].map(formatBudget).join(' '));
   return [...groups.values()].map((group) => {
     const [{ budget, others }] = group as [(typeof group)[number]];
-    const { namespace, name, isTemporary } = budget;
+    const { namespace, name, isTemporary, isUncounted } = budget;
     const isOfMachine = group.every(({ pod }) => pod.isOfMachine);
     return {
       namespace,
@@ -205,6 +205,7 @@ function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonl
       others: others.map((other) => other.name),
       isTemporary: (isTemporary || isOfMachine) && others.length === 0,
       isOfMachine,
+      isUncounted,
       pods: group.map(({ pod }) => pod.name),
     };
   });
@@ -226,6 +227,7 @@ function parseBudget({ metadata, spec, status }: ApiObject) {
     /** Whether it allows the eviction of pods that are not ready. */
     allowsUnready: isHealthy || unhealthyPodEvictionPolicy === 'AlwaysAllow',
     isTemporary: Number(expectedPods) > Number(desiredHealthy),
+    isUncounted: expectedPods === 0,
   };
 }
 
