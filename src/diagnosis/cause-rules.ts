@@ -305,7 +305,11 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const text =
         'undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The ' +
         'operator takes it back';
-      const undo: Repair = { name: 'correctSource', text, alternative: isRepairable };
+      const undo: Repair = {
+        name: 'correctSource',
+        text: isRepairable ? `or ${text}` : text,
+        alternative: isRepairable,
+      };
       const end = 'repair what the message is about. The daemon tries again';
       // The daemon calls rpm-ostree (pkg/daemon/update.go).
       const repair: Repair = evidence.startsWith('failed to update OS')
@@ -578,7 +582,7 @@ function chooseRemedy(budget: BlockingBudget): keyof typeof REMEDIES {
 }
 
 const REMEDIES = {
-  select: (budgets: string) => `let only one of several budgets select each pod: ${budgets}`,
+  select: (budgets: string) => `let only one of these budgets select each pod: ${budgets}`,
   // Kubernetes, "Specifying a Disruption Budget for your Application", arbitrary workloads.
   count: (budgets: string) =>
     `give budget ${budgets} a number of pods as minAvailable: no controller says how many exist`,

@@ -39,7 +39,7 @@ const FIND_DAEMON = `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-sele
 
 const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
-  '# undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
+  '# or undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. The operator ' +
   'takes it back';
 const NO_HOST_NAME = 'a machine has no host name. Give it one, and it asks again';
 const FREE_SPACE = 'free space on the disk of the node. Its update then goes on';
@@ -552,7 +552,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     },
     problems: ['DrainBlocked'],
     repairs: [
-      'let only one of several budgets select each pod: shop/cart and shop/team',
+      'let only one of these budgets select each pod: shop/cart and shop/team',
       'let budget db/db-pdb allow a disruption, for example by another replica',
       'give budget fdb/storage a number of pods as minAvailable: no controller says how many exist',
     ],

@@ -1032,7 +1032,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, W.B],
     problems: ['NodeDegraded', 'PoolDegraded'],
-    repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree status', `# ${UNDO}`],
+    repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree status', `# or ${UNDO}`],
   },
   'a failure without a reason': {
     source: 'own',
