@@ -95,8 +95,10 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     machineCount: Number(status['machineCount']) || 0,
     updatedMachineCount: Number(status['updatedMachineCount']) || 0,
     degradedMachineCount: Number(status['degradedMachineCount']) || 0,
+    unavailableMachineCount: Number(status['unavailableMachineCount']) || 0,
     movedAt: findLatest([
-      findOperatorWrite(pool, ['f:spec', 'f:configuration']),
+      // The operator acts on each setting.
+      findLastWrite(pool, ['f:spec'])?.at,
       findOperatorWrite(pool, ['f:status'], 'status'),
       ...rolloutChanges.map(({ since }) => since),
     ]),

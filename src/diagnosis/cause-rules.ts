@@ -384,6 +384,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const command = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l ${MCO_GROUP}/machine-os-build=${build}`;
       return [{ name: 'readLog', text, command }];
     },
+    isRepairedWhileWaiting: true,
   },
 
   PoolDegraded: {

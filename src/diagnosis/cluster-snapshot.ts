@@ -76,7 +76,8 @@ export interface InspectedPool extends PoolReferrer {
   readonly machineCount: number;
   readonly updatedMachineCount: number;
   readonly degradedMachineCount: number;
-  /** When the operator last wrote the pool, or a condition about its roll-out changed. */
+  readonly unavailableMachineCount: number;
+  /** When a client last wrote the spec, or the operator the status, or a condition about the roll-out changed. */
   readonly movedAt: Date | undefined;
   readonly labels: Labels;
   /** As the API has them: it accepts values that the operator rejects. */

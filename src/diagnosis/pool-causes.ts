@@ -222,7 +222,12 @@ function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cau
   // The operator builds beside a node that is unavailable, but not for a Degraded pool.
   const isExplained = isBuilding ? conditions[DERIVED_CONDITION] !== undefined : isHeldBack(pool, cluster);
   if (isExplained) return [];
-  const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
+  // Within seconds after a node was uncordoned or deleted, the operator counts again, and then goes on.
+  const { unavailableMachineCount } = pool;
+  const isCountOld = unavailableMachineCount > 0 && cluster.causesOfNodes(pool).length === 0;
+  const waiting = isCountOld
+    ? canWait('The operator has not yet counted the machines again')
+    : cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
   return [
     {
       code: 'RolloutStalled',

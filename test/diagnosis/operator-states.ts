@@ -871,6 +871,23 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       '# oc delete node worker-1',
     ],
   },
+  'a pool that a person has just unpaused': {
+    source: 'own: the operator looks at it 5 s later (updateDelay in node_controller.go)',
+    nodes: { 'worker-0': both(W.A), 'worker-1': both(W.A) },
+    pools: {
+      worker: { ...AB, ...OLD, counts: [2, 0, 2, 0], settingWrite: { manager: 'kubectl-patch', minutesAgo: 0.1 } },
+    },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'a node that a person has just uncordoned in a roll-out': {
+    source: 'own: the API does not say when. The operator counts 5 s later',
+    nodes: { 'worker-0': both(W.A), 'worker-1': both(W.A) },
+    pools: { worker: { ...AB, ...OLD, counts: [2, 0, 1, 0], unavailableCount: 1 } },
+    configs: [W.A, W.B],
+    problems: ['RolloutStalled?'],
+    repairs: [READ_LOG],
+  },
   'a roll-out that does not move, of a pool that gets no other config': {
     source: 'own: the operator goes on with the roll-out of the last config',
     nodes: { 'worker-0': both(W.A) },

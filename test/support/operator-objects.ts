@@ -116,6 +116,10 @@ export interface PoolOptions {
   /** By default those of the operator. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly conditions?: readonly ConditionOptions[];
+  /** Machines that the operator counted as unavailable. */
+  readonly unavailableCount?: number;
+  /** The last write of another setting of the spec, such as `paused`. */
+  readonly settingWrite?: Write;
   /** When the operator last changed the configuration in the spec and in the status. */
   readonly specWrittenMinutesAgo?: number;
   readonly statusWrittenMinutesAgo?: number;
@@ -155,6 +159,7 @@ export function buildPool(name: string, options: PoolOptions, now: Date): ApiObj
       ...(terminating && deletion),
       managedFields: [
         ...managedField(operator(options.specWrittenMinutesAgo), { 'f:spec': { 'f:configuration': {} } }, now),
+        ...managedField(options.settingWrite, { 'f:spec': { 'f:paused': {}, 'f:maxUnavailable': {} } }, now),
         ...managedField(
           operator(options.statusWrittenMinutesAgo),
           { 'f:status': { 'f:configuration': {} } },
@@ -176,7 +181,7 @@ export function buildPool(name: string, options: PoolOptions, now: Date): ApiObj
       updatedMachineCount,
       readyMachineCount,
       degradedMachineCount,
-      unavailableMachineCount: 0,
+      unavailableMachineCount: options.unavailableCount ?? 0,
       conditions: (options.conditions ?? []).map((condition) => buildCondition(condition, now)),
     },
   };

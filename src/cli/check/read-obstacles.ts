@@ -98,7 +98,10 @@ async function readFailedSources(
     const parse = (source: ApiObject): FailedSource[] => {
       // The operator appends each new condition.
       const last = parseConditions(source).at(-1);
-      if (last?.type !== 'Failure') return [];
+      const { generation } = readFields(source.metadata);
+      // The operator has not yet seen the last change.
+      const isOld = Number(readFields(source.status)['observedGeneration']) < Number(generation);
+      if (last?.type !== 'Failure' || isOld) return [];
       const selected = pools.filter(({ labels }) =>
         selects(readFields(source.spec)['machineConfigPoolSelector'], labels),
       );

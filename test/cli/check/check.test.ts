@@ -183,6 +183,16 @@ test('names the MachineConfigs that no pool selects, and no others', async () =>
   expect(exitCode).toBe(0);
 });
 
+test.each([
+  ['has judged', 1, 1],
+  ['has not seen since its last change', 0, 0],
+])('reads a failed KubeletConfig that the operator %s', async (_what, observedGeneration, exitCode) => {
+  const { run, cluster } = await startHealthyCluster();
+  const conditions = [{ type: 'Failure', status: 'False', message: 'Error: bad' }];
+  cluster.create('kubeletconfigs', { metadata: { name: 'k' }, status: { observedGeneration, conditions } });
+  expect((await run('check')).exitCode).toBe(exitCode);
+});
+
 test('reads a second time before it reports an unrecoverable problem', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig: OLD });
