@@ -1,9 +1,12 @@
 import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
 import type { KindVersion, Schema } from './schemas.ts';
 
+const NUMBERS = /^(?:max|min)[A-Z]?|^multipleOf$/;
+const SCHEMAS = new Set(['additionalProperties', 'allOf', 'anyOf', 'items', 'not', 'oneOf']);
+
 /**
- * The kind that a CRD defines, in each version that it serves. Of the schemas, only what an API server needs to reject
- * types, missing fields and values of an enum: they allow unknown fields.
+ * The kind that a CRD defines, in each version that it serves. An API server also checks formats and exclusive limits,
+ * which the schemas lack.
  * @param any the kind that stands for every other one, with the schema of the metadata
  */
 export function listDefinedKinds(spec: Readonly<Record<string, unknown>>, any: KindVersion): KindVersion[] {
@@ -11,30 +14,63 @@ export function listDefinedKinds(spec: Readonly<Record<string, unknown>>, any: K
   if (!Array.isArray(versions)) return [];
   const served = versions.filter((version: unknown) => getValue(version, 'served') === true);
   return served.map((version: unknown) => {
-    const schema = convert(getValue(version, 'schema', 'openAPIV3Schema'));
+    const schema = convert(getValue(version, 'schema', 'openAPIV3Schema')) as Schema;
     return {
       ...any,
       apiVersion: `${String(group)}/${String(getValue(version, 'name'))}`,
       kind: String(getValue(names, 'kind')),
       isNamespaced: scope === 'Namespaced',
-      schema: { ...schema, properties: { ...schema.properties, ...any.schema.properties } },
+      schema: { ...schema, properties: { apiVersion: {}, kind: {}, ...schema.properties, ...any.schema.properties } },
     };
   });
 }
 
-function convert(schema: unknown): Schema {
-  if (!isRecord(schema)) return {};
-  const { type, default: value, enum: values, required, properties, items } = schema;
-  return {
-    isOpen: true,
-    // A schema can allow null, and then a required field can be null.
-    ...(typeof type === 'string' && { type: [type, 'null'] }),
-    ...(Array.isArray(values) && { enum: [...(values as unknown[]), null] }),
-    ...(Array.isArray(required) && { required }),
-    ...(value !== undefined && { default: value }),
-    ...(isRecord(properties) && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, convert(each)])),
-    }),
-    ...(isRecord(items) && { items: convert(items) }),
+/** What build/schemas/convert-schema.ts makes of a schema, but of one that can be malformed. */
+function convert(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(convert);
+  if (!isRecord(schema)) return schema === undefined ? {} : schema;
+  const {
+    nullable,
+    type,
+    'x-kubernetes-int-or-string': isEither,
+    'x-kubernetes-list-map-keys': listKeys,
+    'x-kubernetes-list-type': listType,
+    'x-kubernetes-preserve-unknown-fields': isOpen,
+    'x-kubernetes-validations': rules,
+  } = schema;
+  const nulls = nullable === true ? [null] : [];
+  const convertValue = (key: string, value: unknown): unknown => {
+    if (SCHEMAS.has(key) && typeof value !== 'string') return convert(value);
+    if (key === 'properties' && isRecord(value))
+      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, convert(each)]));
+    if (key === 'enum' && Array.isArray(value)) return [...(value as unknown[]), ...nulls];
+    const isKept =
+      key === 'default' ||
+      (key === 'required' && Array.isArray(value)) ||
+      (key === 'pattern' && isPattern(value)) ||
+      (NUMBERS.test(key) && typeof value === 'number');
+    return isKept ? value : undefined;
   };
+  const converted = Object.entries(schema).map(([key, value]) => [key, convertValue(key, value)] as const);
+  const types = isEither === true ? ['integer', 'string'] : [type].flat().filter((each) => typeof each === 'string');
+  return {
+    ...Object.fromEntries(converted.filter(([, value]) => value !== undefined)),
+    isOpen: isOpen === true,
+    ...(types.length > 0 && { type: [...types, ...nulls.map(String)] }),
+    ...(listType === 'set' && { uniqueItems: true }),
+    ...(listType === 'map' && Array.isArray(listKeys) && { listKeys }),
+    ...(Array.isArray(rules) && {
+      cel: rules.filter(isRecord).filter(({ rule }) => !/\boldSelf\b/.test(String(rule))),
+    }),
+  };
+}
+
+/** JavaScript has not all forms of Go's regular expressions. */
+function isPattern(text: unknown): boolean {
+  try {
+    new RegExp(String(text), 'u');
+    return true;
+  } catch {
+    return false;
+  }
 }
