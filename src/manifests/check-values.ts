@@ -29,18 +29,25 @@ export function findValueFindings(object: ManifestObject, set: ManifestSet): rea
   const { type, value, spec } = object;
   const served = set.findVersions(object);
   const versions = served.length > 0 ? served : set.catalog.find('internal/any', 'Object');
-  const problems = [...findProblems(value, versions, set)];
+  const own = findProblems(value, versions, set);
+  const hasUnknown = own.some((problem) => problem.type === 'unknown');
+  const unread = (hasUnknown ? set.findKinds(object) : []).map(({ schema, isGo = false }) => {
+    const found = validateValue(value, schema, { isGo }).filter((problem) => problem.type === 'unknown');
+    return new Set(found.map(({ path }) => path.join()));
+  });
+  const problems = [...own];
   const { config } = spec;
   if (type === MACHINE_CONFIG && isRecord(config)) {
     const version = String(getValue(config, 'ignition', 'version'));
     const names = [version.startsWith('2.') ? '2' : version.slice(0, 3), '3.4'];
-    const known = names.map((name) => set.findVersions({ apiVersion: `internal/ignition/${name}`, kind: 'Config' }));
-    const contents = findProblems(config, known.find(({ length }) => length > 0) ?? [], set);
+    const kinds = names.map((name) => set.findVersions({ apiVersion: `internal/ignition/${name}`, kind: 'Config' }));
+    const contents = findProblems(config, kinds.find(({ length }) => length > 0) ?? [], set);
     problems.push(...contents.map((problem) => ({ ...problem, path: ['spec', 'config', ...problem.path] })));
   }
   const findings = problems.map((problem) => {
+    const isRead = own.includes(problem) && unread.some((paths) => !paths.has(problem.path.join()));
     const line = findLine(object, problem);
-    return { code: findCode(object, problem), detail: describe(object, problem), line };
+    return { code: findCode(object, problem), detail: describe(object, problem, isRead), line };
   });
   return findings.toSorted((a, b) => a.line - b.line);
 }
@@ -83,14 +90,16 @@ function findCode({ type }: ManifestObject, problem: FoundProblem): ValueCode {
   return 'InvalidValue';
 }
 
-function describe({ type }: ManifestObject, problem: FoundProblem): string {
+/** @param isRead whether another release or feature set has an unknown field */
+function describe({ type }: ManifestObject, problem: FoundProblem, isRead: boolean): string {
   const { path, must, value, releases } = problem;
   const name = formatPath(path);
   const isText = typeof value === 'string';
   const isSecret = isText && (type === ' Secret' || SECRET.test(path.at(-1) ?? ''));
   const isShown = (isText || typeof value === 'number' || typeof value === 'boolean') && !isSecret;
   const shown = isShown ? toPrintableLine(JSON.stringify(value), MAX_VALUE_LENGTH) : '';
-  if (problem.type === 'unknown') return name;
+  if (problem.type === 'unknown')
+    return `${isRead ? 'only another release or feature set' : 'nothing'} reads the field ${name}`;
   if (problem.type === 'duplicate') return shown === '' ? name : `${name} (${shown})`;
   const text =
     problem.type === 'rule'

@@ -214,6 +214,20 @@ test('knows the feature set of the install-config', async () => {
   expect([await judge('TechPreviewNoUpgrade'), await judge('')]).toEqual([[], ['KindRelease']]);
 });
 
+test('says whether another release or feature set reads a field', async () => {
+  const metadata = { name: 'cluster' };
+  const spec = { profileCustomizations: {}, profiles: 'a' };
+  const scheduler = { apiVersion: 'config.openshift.io/v1', kind: 'Scheduler', metadata, spec };
+  const luks = change(TABLES.objects['CONFIG'] ?? {}, 'spec/config/storage/luks', []);
+  const config = change(luks, 'spec/config/ignition/version', '3.0.0');
+  const { problems } = await findAll({ 'a.yaml': scheduler, 'b.yaml': config }, '4.18');
+  expect(problems.map(({ message }) => message)).toEqual([
+    'only another release or feature set reads the field spec.profileCustomizations',
+    'nothing reads the field spec.profiles',
+    'nothing reads the field spec.config.storage.luks',
+  ]);
+});
+
 test('checks what the ConfigMaps of a hub contain, at their lines', async () => {
   const text = [
     'apiVersion: v1',

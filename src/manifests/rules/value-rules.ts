@@ -34,7 +34,7 @@ export const VALUE_RULES = {
   UnknownField: {
     severity: 'warning',
     isLoss: true,
-    message: (detail) => `no release reads the field ${detail} with this feature set`,
+    message: (detail) => detail,
     advice: 'correct its name or its indentation',
   },
   UnlikelyValue: {
