@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import path from 'node:path';
 import { Environment, Optional } from '@marcbachmann/cel-js';
@@ -24,15 +25,16 @@ const converted = new WeakMap<object, object>();
 
 /**
  * The result of an expression of CEL with a value as `self`. Undefined if it fails, such as one that calls a function
- * that is unknown here.
+ * that is unknown here, and null if the value lacks what it needs. Kubernetes escapes some names with `__`.
  */
 export function evaluate(expression: string, value: unknown, schema: Schema): unknown {
   try {
     let parsed = expressions.get(expression);
     if (parsed === undefined) expressions.set(expression, (parsed = ENVIRONMENT.parse(expression)));
     return parsed({ self: toCel(value, schema), oldSelf: Optional.none() });
-  } catch {
-    return undefined;
+  } catch (error) {
+    const isMissing = (error as { readonly code?: string }).code === 'no_such_key' && !expression.includes('__');
+    return isMissing ? null : undefined;
   }
 }
 
@@ -77,6 +79,19 @@ function containsCidr(network: string, other: string): boolean {
   return Number(otherBits) >= Number(bits) && list.check(start, isIPv4(start) ? 'ipv4' : 'ipv6');
 }
 
+/** Whether the data of a URL have a hash such as `sha512-…`. True for other URLs, and for what does not decode. */
+function hasHash(url: string, hash: string): boolean {
+  const [, isBase64, data = ''] = /^data:[^,]*?(;base64)?,(.*)$/is.exec(url) ?? [];
+  const [algorithm = '', digest] = hash.split('-');
+  try {
+    const bytes = isBase64 ? Buffer.from(data, 'base64') : Buffer.from(decodeURIComponent(data));
+    const actual = createHash(algorithm).update(bytes).digest('hex');
+    return !url.startsWith('data:') || digest?.length !== actual.length || digest === actual;
+  } catch {
+    return true;
+  }
+}
+
 /** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */
 function createEnvironment(): Environment {
   const environment = new Environment({
@@ -90,7 +105,10 @@ function createEnvironment(): Environment {
   add('isJson(string): bool', (text: string) => parseJson(text) !== undefined);
   add('resolvePath(string, string): string', (...names: string[]) => path.posix.resolve(...names));
   add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
-  add('isURL(string): bool', (text: string) => URL.canParse(text));
+  add('hasHash(string, string): bool', hasHash);
+  add('matches(string, string): bool', (text: string, pattern: string) => new RegExp(pattern).test(text));
+  // Go takes no control characters.
+  add('isURL(string): bool', (text: string) => !/\p{Cc}/u.test(text) && URL.canParse(text));
   add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));
   add('ParsedUrl.getScheme(): string', ({ protocol }: URL) => protocol.slice(0, -1));
   add('ParsedUrl.getHostname(): string', ({ hostname }: URL) => hostname);

@@ -151,7 +151,10 @@ function checkRules(part: Part, isValid: boolean): ValueProblem[] {
   const { value, schema, path } = part;
   const { cel = [], listKeys } = schema;
   const rules = cel.filter(({ must }) => isValid || must !== undefined);
-  const broken = rules.filter(({ rule }) => evaluate(rule, value, schema) === false);
+  const broken = rules.filter(({ rule, must }) => {
+    const result = evaluate(rule, value, schema);
+    return result === false || (result === null && must === undefined);
+  });
   const problems = broken.map((rule) => createRuleProblem(rule, part));
   if (!Array.isArray(value) || listKeys === undefined) return problems;
   const seen = new Set<string>();

@@ -39,6 +39,8 @@ const CEL: readonly [rule: string, right: unknown, wrong: unknown][] = [
   ['size(self) <= 1', ['a'], ['a', 'b']],
   ["self.?a.orValue('') == 'b'", { a: 'b' }, {}],
   ["isURL(self) && url(self).getScheme() == 'https'", 'https://a.b', 'http://a.b'],
+  ['isURL(self)', 'https://a.b', 'https://a\n.b'],
+  ["matches(self, '^a+$')", 'aa', 'ab'],
   ["url(self).getHostname() == 'a.b' && url(self).getPort() == '8443'", 'https://a.b:8443/c', 'https://a.b/c'],
   ["url(self).getEscapedPath() == ''", 'https://a.b', 'https://a.b/c'],
   ['size(url(self).getQuery()) == 0', 'https://a.b', 'https://a.b?c=d'],
@@ -58,6 +60,13 @@ test.each(CEL)('applies the rule %s', (rule, right, wrong) => {
   const used = typeof right === 'number' ? schema : untyped;
   expect(find(right, used)).toEqual([]);
   expect(find(wrong, used)).toEqual([`rule  the rule ${rule}`]);
+});
+
+test('takes a rule of a CRD for broken that needs a field which is missing, unless its name can be escaped', () => {
+  const judge = (cel: Schema['cel']) => find({}, { type: 'object', cel });
+  expect(judge([{ rule: "self.a != ''" }])).toEqual(["rule  the rule self.a != ''"]);
+  expect(judge([{ rule: "self.__namespace__ != ''" }])).toEqual([]);
+  expect(judge([{ rule: "self.a != ''", must: 'be right' }])).toEqual([]);
 });
 
 test('does not apply a rule that calls an unknown function, or one of a CRD to an invalid object', () => {
