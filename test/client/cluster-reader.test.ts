@@ -83,10 +83,12 @@ test.each([
 });
 
 test.each([[['v1']], [['v1alpha1']]])('reads the MachineOSConfigs that the cluster serves at %j', async (versions) => {
-  cluster.create('machineosconfigs', { metadata: { name: 'c0' }, spec: { machineConfigPool: { name: 'worker' } } });
+  const spec = { machineConfigPool: { name: 'worker' } };
+  cluster.create('machineosconfigs', { metadata: { name: 'c0' }, spec, status: { currentImagePullSpec: 'a/b@c' } });
   cluster.serve('machineosconfigs', versions);
   const { osConfigs } = await readClusterSnapshot(api, undefined, signal);
-  expect(osConfigs).toEqual([{ name: 'c0', pool: 'worker', currentBuild: undefined, rebuild: undefined }]);
+  const osConfig = { name: 'c0', pool: 'worker', currentBuild: undefined, image: 'a/b@c', rebuild: undefined };
+  expect(osConfigs).toEqual([osConfig]);
 });
 
 test.each([
