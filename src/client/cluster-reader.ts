@@ -28,8 +28,8 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
 /** Two thirds of a node are its images and addresses. */
 const NODE_PARTS = { metadata: 'whole', spec: { unschedulable: true }, status: { conditions: 'whole' } } as const;
 const NODES_WITH_STATUS = { ...NODES, isMetadataOnly: false, wanted: NODE_PARTS };
-/** Beyond it, one list of all nodes is faster. */
-const MAX_SINGLE_NODES = 100;
+/** They are read one after another. Beyond it, one list of all nodes is faster. */
+const MAX_SINGLE_NODES = 20;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Earlier releases serve none. */
 const OS_CONFIGS = {
   kind: 'MachineOSConfig',
@@ -111,12 +111,12 @@ async function listByName(
   signal: AbortSignal,
   query: Readonly<Record<string, string>>,
 ): Promise<readonly InspectedNode[]> {
-  const readOne = async (name: string) =>
-    await listAll(api, NODES_WITH_STATUS, parseInspectedNode, signal, {
-      ...query,
-      fieldSelector: `metadata.name=${name}`,
-    });
-  return (await Promise.all(names.map(readOne))).flat();
+  const nodes: InspectedNode[] = [];
+  for (const name of names) {
+    const own = { ...query, fieldSelector: `metadata.name=${name}` };
+    nodes.push(...(await listAll(api, NODES_WITH_STATUS, parseInspectedNode, signal, own)));
+  }
+  return nodes;
 }
 
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<WatchedConfig[]> {
