@@ -6,7 +6,11 @@ import { CommandFormatter } from '../../src/client/output/advice.ts';
 import { parseInspectedNode } from '../../src/client/inspected-objects.ts';
 import { judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import { approveRequest } from '../../src/diagnosis/cause-rules.ts';
+import { canHaveBootstrapHost } from '../../src/diagnosis/cluster-snapshot.ts';
 import { createNearestFinder } from '../../src/diagnosis/nearest-name.ts';
+import { quote } from '../../src/diagnosis/quote.ts';
+import { planRepairs } from '../../src/diagnosis/repair.ts';
 import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
@@ -267,6 +271,36 @@ test.each([
   const { ok, repairs } = check([HEALTHY], [FINE], { requests: { requests: [request] } });
   expect(ok).toBe(true);
   expect(repairs.map(({ text }) => text)).toEqual(texts);
+});
+
+test.each([
+  [20, ''],
+  [21, ' (the first 20; then run check again for 1 more)'],
+])('approves at most 20 of %i certificate requests with one command', (count, ending) => {
+  const requests = Array.from({ length: count }, (_, index) => `csr-${index}`);
+  const [repair, ...others] = planRepairs(requests.map(approveRequest));
+  expect(others).toEqual([]);
+  expect(repair?.text).toBe(`approve pending certificate requests of nodes; check the requestors first${ending}`);
+  const words = ['oc', 'adm', 'certificate', 'approve', ...requests.slice(0, 20)];
+  expect(repair?.command?.words).toEqual(words);
+});
+
+test.each([
+  [86_399_999, true],
+  [86_400_000, false],
+])('a cluster whose oldest object is %i ms old can be in its install: %s', (ms, expected) => {
+  const [young, old] = [0, ms].map((age) => ({ ...FINE, createdAt: new Date(NOW.getTime() - age) }));
+  const undated = { ...FINE, createdAt: undefined };
+  const pools = [young, old, undated].filter((pool) => pool !== undefined);
+  expect(canHaveBootstrapHost({ nodes: [], pools }, NOW)).toBe(expected);
+});
+
+test.each([
+  ['a'.repeat(300), 'a'.repeat(300)],
+  [`${'a'.repeat(101)}${'b'.repeat(200)}`, `${'a'.repeat(100)} ... ${'b'.repeat(200)}`],
+  [`${'a'.repeat(3_996)}b${'c'.repeat(4)}`, `${'a'.repeat(100)} ... ${'a'.repeat(196)}b...`],
+])('quotes the start and the end of a long message', (text, quotation) => {
+  expect(quote(text)).toBe(quotation);
 });
 
 test('says that nothing is lost only if all nodes were read', () => {
