@@ -53,9 +53,7 @@ const LIKELY_CONFIG_FILE = /\/(?:rendered-[^/]*|mcs-machine-config-content\.json
 const CONFIG_NAMES = /name["']?\s*:\s*["']?(rendered-[-.\w]+)/g;
 /** A must-gather of 250 nodes has about 50,000 files. */
 const MAX_ENTRIES = 200_000;
-const MAX_TOTAL_BYTES = 1024 ** 3;
 const MAX_COPIES = 50;
-const MAX_NAMED_ORIGINS = 2;
 const MAX_PROBLEMS = 10;
 /** Folder of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
 const POOLS_FOLDER = 'machine-pools';
@@ -110,15 +108,12 @@ export async function readRenderedConfigs(
 ): Promise<FoundConfigs> {
   const configs: RenderedConfig[] = [];
   const problems: { readonly message: string; readonly wanted: readonly ConfigName[] | undefined }[] = [];
-  let bytesLeft = MAX_TOTAL_BYTES;
   for (const path of await listTexts(directory, signal)) {
     const isLikely = LIKELY_CONFIG_FILE.test(path);
     // Undefined if the file can contain any config.
     let wanted: readonly ConfigName[] | undefined;
     try {
       const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);
-      bytesLeft -= content.length;
-      if (bytesLeft < 0) break;
       const text = content.toString();
       const names = Array.from(text.matchAll(CONFIG_NAMES), ([, name]) => toConfigName(String(name)));
       // A file that is named like a config and contains no name is damaged.
@@ -133,7 +128,6 @@ export async function readRenderedConfigs(
       problems.push({ message: error.message, wanted });
     }
   }
-  if (bytesLeft < 0) throw new FileError(`${formatPath(directory)} has more than 1 GiB of JSON and YAML`);
   const found = new Set(configs.map(({ name }) => name));
   // Other files, such as lists of Events, only mention configs.
   const unusable = problems.filter(({ wanted }) => wanted === undefined || wanted.some((name) => !found.has(name)));
@@ -160,12 +154,9 @@ export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void
   else configs[index] = { ...copy, origins: [...copy.origins, ...config.origins] };
 }
 
-/** The origins of a config, for messages: at most two. */
+/** The origins of a config, for messages: at most three. */
 export function formatOrigins({ origins }: RenderedConfig): string {
-  return joinFirst(
-    origins.map(({ label }) => label),
-    MAX_NAMED_ORIGINS,
-  );
+  return joinFirst(origins.map(({ label }) => label));
 }
 
 export function toFileOrigin(path: string): Origin {
