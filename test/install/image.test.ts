@@ -10,7 +10,10 @@ test.each([
   ['registry.example.com/UPPER', false, false],
   [`guard@sha256:${'g'.repeat(64)}`, false, false],
   ['guard\nmalicious: true', false, false],
-  ['a'.repeat(600), false, false],
+  ['a'.repeat(512), true, false],
+  ['a'.repeat(513), false, false],
+  [`a:${'b'.repeat(128)}`, true, false],
+  [`a:${'b'.repeat(129)}`, false, false],
   // A pattern that backtracks exponentially would never finish with this text.
   [`${'a-'.repeat(255)}!`, false, false],
 ])('%j is a valid reference: %j, pinned: %j', (reference, valid, pinned) => {

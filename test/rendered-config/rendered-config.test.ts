@@ -89,6 +89,8 @@ test.each([
   [`${YAML}  a: -9007199254740993\n`, 'contains a number beyond 2^53, which this command cannot copy exactly'],
   [`${YAML}  extra: .inf\n`, 'is neither JSON nor YAML (line 27)'],
   ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'is nested deeper than any MachineConfig'],
+  ['{"a":'.repeat(99) + '1' + '}'.repeat(99), 'contains no object of Kubernetes'],
+  ['{"a":'.repeat(100) + '1' + '}'.repeat(100), 'is nested deeper than any MachineConfig'],
   [`a: ${'['.repeat(20_000)}`, 'is '],
   ['{"kind":"MachineConfig","spec":{"c2VjcmV0":1e999}}', 'contains a number beyond 2^53'],
   [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), 'contains no object of Kubernetes'],

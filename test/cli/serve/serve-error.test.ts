@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CertificateFilesError } from '../../../src/certificates/certificate-files.ts';
-import { toServeError } from '../../../src/cli/serve/serve.ts';
+import { createServeCommand, toServeError } from '../../../src/cli/serve/serve.ts';
 import type { CliError } from '../../../src/client/exit.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { ListenError } from '../../../src/serving/tls-server.ts';
@@ -20,6 +20,16 @@ test.each([
   const shown = toServeError(error) as CliError;
   expect(shown).toMatchObject({ exitCode: 2, cause: error });
   expect(shown.describe(new CommandFormatter('machineconfig-guard', {}))).toBe(text);
+});
+
+test('has the ports of the manifests, and serves for 5 s after SIGTERM', () => {
+  expect(createServeCommand().opts()).toEqual({
+    securePort: 9443,
+    healthPort: 8081,
+    metricsPort: 8443,
+    shutdownDelayDuration: 5_000,
+    logLevel: 'info',
+  });
 });
 
 test.each(['ERR_INVALID_ARG_TYPE', 'ERR_OSSL_EC_CURVE'])(
