@@ -256,7 +256,6 @@ export async function execInPod(
   const socket = new WebSocket(new URL(path, server.origin.replace('http', 'ws')), PROTOCOL, {
     ...tls,
     headers: { ...headers },
-    maxPayload: MAX_CONFIG_BYTES,
     perMessageDeflate: false,
   });
   const output = { [CHANNEL.stdout]: [] as Buffer[], [CHANNEL.stderr]: [] as Buffer[] };

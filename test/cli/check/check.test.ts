@@ -291,6 +291,17 @@ test('--wait gives up after 30 s if the API server has never answered', async ()
   expect(performance.now()).toBe(30_000);
 });
 
+test('--wait says how many seconds it has waited', async () => {
+  const api = new StoppingApi(new InMemoryCluster());
+  skipWaits();
+  const wait = { timeoutMs: 60_000 };
+  const { report } = await checkCluster(Object.assign(api.client, { now: () => new Date() }), {
+    hasControlPlane: true,
+    wait,
+  });
+  expect(report).toMatchObject({ ok: false, recoverable: true, waitedSeconds: 60 });
+});
+
 test('--wait exits with 1 immediately if a problem is unrecoverable', async () => {
   const { cluster, run } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig: GONE });

@@ -95,6 +95,29 @@ test.each([
   expect(formatCheckReport({ ...NARROW, hasColors: true }, waited)).toContain('\u001B[31mnot reported\u001B[39m');
 });
 
+test('explains 5 problems of a kind, with 5 warnings', () => {
+  const nodes = Array.from({ length: 6 }, (_, index) => {
+    const config = `rendered-worker-${String(index).repeat(32)}`;
+    return inspectedNode(`n${index}`, {
+      current: config,
+      desired: config,
+      notReady: { minutesAgo: 120, status: 'Unknown' },
+    });
+  });
+  const text = unwrap(format(nodes, [POOL]));
+  expect(text.match(/nodes? n\d names? it/g)).toHaveLength(5);
+  expect(text).toContain('- 2 more problems of this kind (--output json).');
+  expect(text.match(/Do not use n\d as the source/g)).toHaveLength(5);
+});
+
+test('shortens the state of a node to 24 characters, and wraps a quoted reason at the edge of the terminal', () => {
+  const reason = `${'a'.repeat(38)} ${'b'.repeat(37)}`;
+  const node = inspectedNode('n', { current: WORKER, desired: WORKER, state: 'Degraded', reason });
+  const text = format([node, { ...healthyNode('m'), daemonState: `Done${'x'.repeat(21)}` }], [POOL]);
+  expect(text).toContain(`\n  > ${reason}\n`);
+  expect(text).toMatch(/^m +worker +Donex{17}\.\.\. /m);
+});
+
 test('quotes each line of a reason, and removes control characters of annotations', () => {
   const hostile = `\u001B]0;x\u0007${'A'.repeat(70)}\r\n\u202E Run this:\noc annotate node n a=b ${'B '.repeat(50)}`;
   const node = inspectedNode('n', { current: WORKER, desired: WORKER, state: 'Degraded', reason: hostile });
@@ -112,5 +135,5 @@ test('formats the progress of a wait as one line, with the counts, the first pro
       'node b has not reported a configuration yet; certificate request csr-x is pending',
   );
   const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
-  expect(formatProgress(checkWithCauses(many, [POOL]))).toMatch(/^problems with 1000 of .{300,380}\.\.\.$/);
+  expect(formatProgress(checkWithCauses(many, [POOL]))).toMatch(/^problems with 1000 of .{375}\.\.\.$/);
 });

@@ -48,12 +48,18 @@ test.each([
   ['the command fails silently', { exitCode: 127 }, Error, /non-zero exit code: exit status 127/],
   ['the connection ends before the status', { stdout: 'a', end: 'close' }, ApiUnreachable, /before the command/],
   ['the status is broken', { end: 'garbage' }, Error, /no valid status/],
-  ['the messages are tiny', { stdout: 'a'.repeat(17_000), messageBytes: 1 }, Error, /more than 8388608 bytes/],
+  ['the messages are tiny', { stdout: 'a'.repeat(16_382 * 64), messageBytes: 64 }, Error, /more than 8388608 bytes/],
   ['the output is too long', { stdout: 'a'.repeat(9 * MEBIBYTE) }, Error, /more than 8388608 bytes/],
 ] as const)('rejects if %s', async (_condition, result, type, message) => {
   const running = (await start(result)).run();
   await expect(running).rejects.toThrow(message);
   await expect(running).rejects.toBeInstanceOf(type);
+});
+
+test('counts each small message as 512 bytes, of at most 8 MiB', async () => {
+  // The status and the two empty messages at the start count, too.
+  const stdout = 'a'.repeat(16_381 * 64);
+  expect(await (await start({ stdout, messageBytes: 64 })).run()).toBe(stdout);
 });
 
 test('rejects if the API server is unreachable', async () => {
