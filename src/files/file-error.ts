@@ -7,7 +7,7 @@ export class FileError extends Error {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied; run the command as the owner of the file',
+  EACCES: 'permission denied; check its owner and mode',
   EISDIR: 'it is a directory',
   ELOOP: 'it is a symbolic link',
   ENOENT: 'it does not exist',
