@@ -32,6 +32,7 @@ function convert(schema: unknown): unknown {
   const {
     nullable,
     type,
+    'x-kubernetes-embedded-resource': isEmbedded,
     'x-kubernetes-int-or-string': isEither,
     'x-kubernetes-list-map-keys': listKeys,
     'x-kubernetes-list-type': listType,
@@ -55,7 +56,8 @@ function convert(schema: unknown): unknown {
   const types = isEither === true ? ['integer', 'string'] : [type].flat().filter((each) => typeof each === 'string');
   return {
     ...Object.fromEntries(converted.filter(([, value]) => value !== undefined)),
-    isOpen: isOpen === true,
+    // A whole object has metadata, too.
+    isOpen: isOpen === true || isEmbedded === true,
     ...(types.length > 0 && { type: [...types, ...nulls.map(String)] }),
     ...(listType === 'set' && { uniqueItems: true }),
     ...(listType === 'map' && Array.isArray(listKeys) && { listKeys }),
