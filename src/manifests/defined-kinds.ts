@@ -70,8 +70,7 @@ function convert(schema: unknown): unknown {
 /** JavaScript has not all forms of Go's regular expressions. */
 function isPattern(text: unknown): boolean {
   try {
-    new RegExp(String(text), 'u');
-    return true;
+    return Boolean(new RegExp(String(text), 'u'));
   } catch {
     return false;
   }

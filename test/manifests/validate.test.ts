@@ -63,7 +63,7 @@ test.each(CEL)('applies the rule %s', (rule, right, wrong) => {
 });
 
 test('takes a rule of a CRD for broken that needs a field which is missing, unless its name can be escaped', () => {
-  const judge = (cel: Schema['cel']) => find({}, { type: 'object', cel });
+  const judge = (cel: NonNullable<Schema['cel']>) => find({}, { type: 'object', cel });
   expect(judge([{ rule: "self.a != ''" }])).toEqual(["rule  the rule self.a != ''"]);
   expect(judge([{ rule: "self.__namespace__ != ''" }])).toEqual([]);
   expect(judge([{ rule: "self.a != ''", must: 'be right' }])).toEqual([]);

@@ -33,7 +33,7 @@ interface KubeObject {
 const CODES: ReadonlySet<Code> = new Set(['DuplicateEntry', 'InvalidValue', 'NotAString', 'UnknownField']);
 const FEATURE_SETS = ['Default', 'TechPreviewNoUpgrade', 'DevPreviewNoUpgrade', 'CustomNoUpgrade'];
 /**
- * What a plugin of OpenShift's API server, or the bootstrap host rejects, and the API server of those tests does not. And
+ * What the bootstrap host or a plugin of OpenShift's API server rejects, and the API server of those tests does not. And
  * what only the operator writes.
  */
 const SKIPPED: ReadonlySet<string> = new Set([
@@ -47,9 +47,8 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'security.openshift.io/v1 SecurityContextConstraints',
 ]);
 /** An empty selector, which `minProperties` of a schema without properties does not reject here. */
-const MISSED = [
-  'Should not be able to create CompatibilityRequirement with empty objectSchemaValidation.namespaceSelector',
-];
+const MISSED =
+  'Should not be able to create CompatibilityRequirement with empty objectSchemaValidation.namespaceSelector';
 const { signal } = new AbortController();
 
 async function listSuites(module: string): Promise<Suite[]> {
@@ -85,7 +84,7 @@ test.each(RELEASES.filter(({ api, openshift }) => api !== undefined && openshift
         const object = parse(initial, { uniqueKeys: false }) as KubeObject;
         const versions = KindCatalog.shared().find(object.apiVersion, object.kind);
         if (versions.every(({ releases }) => !releases.includes(release))) continue;
-        if (SKIPPED.has(`${object.apiVersion} ${object.kind}`) || MISSED.includes(name)) continue;
+        if (SKIPPED.has(`${object.apiVersion} ${object.kind}`) || name === MISSED) continue;
         judged += 1;
         const findings = await Promise.all(sets.map((set) => judge(object, set, release)));
         const isRight = findings.some((found) => found.length > 0 === (expectedError !== ''));
