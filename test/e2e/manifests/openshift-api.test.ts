@@ -33,8 +33,8 @@ interface KubeObject {
 const CODES: ReadonlySet<Code> = new Set(['DuplicateEntry', 'InvalidValue', 'NotAString', 'UnknownField']);
 const FEATURE_SETS = ['Default', 'TechPreviewNoUpgrade', 'DevPreviewNoUpgrade', 'CustomNoUpgrade'];
 /**
- * What the bootstrap host or a plugin of OpenShift's API server rejects, and the API server of those tests does not. And
- * what only the operator writes.
+ * What the bootstrap host or a plugin of OpenShift's API server rejects, and the API server of those tests does not.
+ * And what only the operator writes.
  */
 const SKIPPED: ReadonlySet<string> = new Set([
   'config.openshift.io/v1alpha1 ClusterImagePolicy',
