@@ -1,7 +1,8 @@
 import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
 import type { KindVersion, Schema } from './schemas.ts';
 
-const NUMBERS = /^(?:max|min)[A-Z]?|^multipleOf$/;
+/** Keywords that mean the same here. */
+const SAME = /^(?:default|max|min|multipleOf)/;
 const SCHEMAS = new Set(['additionalProperties', 'allOf', 'anyOf', 'items', 'not', 'oneOf']);
 
 /**
@@ -46,10 +47,7 @@ function convert(schema: unknown): unknown {
       return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, convert(each)]));
     if (key === 'enum' && Array.isArray(value)) return [...(value as unknown[]), ...nulls];
     const isKept =
-      key === 'default' ||
-      (key === 'required' && Array.isArray(value)) ||
-      (key === 'pattern' && isPattern(value)) ||
-      (NUMBERS.test(key) && typeof value === 'number');
+      SAME.test(key) || (key === 'required' && Array.isArray(value)) || (key === 'pattern' && isPattern(value));
     return isKept ? value : undefined;
   };
   const converted = Object.entries(schema).map(([key, value]) => [key, convertValue(key, value)] as const);
