@@ -15,7 +15,7 @@ const toLease = (name: string, namespace = NAMESPACE) => {
 const toDeployment = (name: string, namespace = NAMESPACE) => {
   return ['deployments', { metadata: { name, namespace }, status: UNAVAILABLE }] as const;
 };
-const OS_CONFIG = { name: 'layered', pool: 'worker', currentBuild: undefined };
+const OS_CONFIG = { name: 'layered', pool: 'worker', currentBuild: undefined, image: '' };
 
 test.each([
   ['a Lease', toLease('machine-config-controller'), 'machine-config-controller has not renewed its Lease since'],
