@@ -1,34 +1,46 @@
 import { expect, test, vi } from 'vitest';
-import { NEVER_ABORTED, sleep } from '../../src/common/wait.ts';
+import { sleep } from '../../src/common/wait.ts';
 import { Lease } from '../../src/status/lease.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
-test('renews the Lease every 26 s, with 10 s for each request, and stops after 3 s if it cannot release it', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
+
+test('renews the Lease every 26 s, each request takes 10 s, and a release at the end 3 s', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance', 'Date');
+  vi.setSystemTime('2026-11-21T12:00:00.123Z');
   const startedAt = performance.now();
-  const requests: unknown[] = [];
+  const requests: object[] = [];
   let hangs = false;
-  const json = async ({ method = 'GET', timeoutMs, signal = NEVER_ABORTED }: ApiRequest): Promise<unknown> => {
-    requests.push([method, timeoutMs, performance.now() - startedAt]);
+  const json = async ({ signal, ...request }: ApiRequest): Promise<unknown> => {
+    requests.push({ ...request, atMs: performance.now() - startedAt });
     if (hangs) await sleep(60_000, signal);
     signal.throwIfAborted();
-    return await Promise.resolve({ metadata: { resourceVersion: '1' }, spec: { holderIdentity: 'a' } });
+    return await Promise.resolve({ metadata: { resourceVersion: '7' }, spec: { holderIdentity: 'a' } });
   };
   const { log } = memoryLog();
   const stop = new AbortController();
-  const lease = new Lease({ api: { json }, log, namespace: 'n', name: 'l', identity: 'a', onFailure: expect.fail });
+  const onFailure = vi.fn<() => void>();
+  const lease = new Lease({ api: { json }, log, namespace: 'n', name: 'l', identity: 'a', onFailure });
   const running = lease.run(stop.signal).then(() => performance.now() - startedAt);
   await vi.advanceTimersByTimeAsync(26_000);
+  const read = { path: `${LEASES}/l`, timeoutMs: 10_000 };
+  const toWrite = (renewTime: string) => {
+    const spec = { holderIdentity: 'a', leaseDurationSeconds: 137, renewTime };
+    const metadata = { name: 'l', namespace: 'n', resourceVersion: '7' };
+    const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
+    return { ...read, method: 'PATCH', contentType: 'application/merge-patch+json', body };
+  };
   expect(requests).toEqual([
-    ['GET', 10_000, 0],
-    ['PATCH', 10_000, 0],
-    ['GET', 10_000, 26_000],
-    ['PATCH', 10_000, 26_000],
+    { ...read, atMs: 0 },
+    { ...toWrite('2026-11-21T12:00:00.123000Z'), atMs: 0 },
+    { ...read, atMs: 26_000 },
+    { ...toWrite('2026-11-21T12:00:26.123000Z'), atMs: 26_000 },
   ]);
   hangs = true;
   stop.abort();
   await vi.runAllTimersAsync();
   expect(await running).toBe(29_000);
+  expect(onFailure).not.toHaveBeenCalled();
 });
