@@ -36,7 +36,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   extensions: 'extension',
 };
 /** Identify an item of a list of Ignition. */
-const IDENTITIES = ['path', 'name', 'device', 'label'];
+const IDENTITIES = ['path', 'name', 'device'];
 const SETTING = 'setting';
 const DIGEST_LENGTH = 12;
 

@@ -26,3 +26,16 @@ test.each([
   const { pressure } = parseInspectedNode({ metadata: { name: 'n' }, status: { conditions } });
   expect(pressure !== undefined).toBe(isCounted);
 });
+
+test.each([
+  ['machine-config-controller', '2026-11-20T12:00:00.000Z'],
+  ['machine-config-daemon', '2026-11-20T12:00:00.000Z'],
+  ['kubectl-annotate', undefined],
+])('a write of an annotation by %s moves a node at %s', (manager, movedAt) => {
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { 'f:machineconfiguration.openshift.io/state': {} } } };
+  const managedFields = [
+    { manager, operation: 'Update', time: '2026-11-20T12:00:00Z', fieldsType: 'FieldsV1', fieldsV1 },
+  ];
+  const node = parseInspectedNode({ metadata: { name: 'n', managedFields } });
+  expect(node.movedAt?.toISOString()).toBe(movedAt);
+});
