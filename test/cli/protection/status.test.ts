@@ -59,6 +59,10 @@ async function runStatus(...args: string[]) {
 async function readStates(...args: string[]) {
   const { exitCode, stdout } = await runStatus('-o', 'json', ...args);
   const { clusters: entries } = JSON.parse(stdout) as { readonly clusters: readonly ClusterStatus[] };
+  // A printed command must not act on another cluster. `explain` reads none.
+  for (const entry of entries)
+    for (const [, command] of JSON.stringify(entry).matchAll(/"command":"(?!machineconfig-guard explain)(.*?)"/g))
+      expect(`${command} `).toContain(` --context ${entry.context} `);
   return { exitCode, states: entries.map(({ context, state }) => `${context} ${state}`), entries };
 }
 
@@ -111,6 +115,23 @@ test('exits with 1 if only the floor protects although the guard is installed', 
   webhooks = [webhook];
   expect(await readStates()).toMatchObject({ exitCode: 1, states: ['a PROTECTED'] });
   expect((await runStatus()).stdout).toMatch(/^a +PROTECTED \(floor\) [^]*^a: PROTECTED: only the policy floor /m);
+});
+
+// OpenShift 4.17 is the first release that serves policies as v1.
+test.each([
+  ['v1.29.9', ['oc']],
+  ['v1.30.0', ['machineconfig-guard', 'oc']],
+])('on Kubernetes %s, offers as ways out of BLOCKED commands of %j', async (gitVersion, programs) => {
+  const service = { namespace: NAMESPACE, name: NAMESPACE };
+  const webhook = { name: WEBHOOK_NAME, failurePolicy: 'Fail', clientConfig: { service, caBundle: 'x' } };
+  const items = [{ metadata: { name: NAMESPACE }, webhooks: [webhook] }];
+  clusters[0].faults.intercept(({ path: requested }) => {
+    if (requested === '/version') return { status: 200, body: { gitVersion } };
+    return requested.endsWith(WEBHOOKS) ? { status: 200, body: { items } } : 'pass';
+  });
+  const { states, entries } = await readStates();
+  expect(states).toEqual(['a BLOCKED']);
+  expect(entries[0]?.waysOut.map(({ command }) => String(command).split(' ')[0])).toEqual(programs);
 });
 
 test('asks one context for each cluster and user with all, and prefers the current one', async () => {

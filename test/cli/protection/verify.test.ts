@@ -280,7 +280,14 @@ test('says BLOCKED also if no config is in use', async () => {
 test('prefers the config of a node, then of a pool, then of a build, not one that only a reason names', async () => {
   createNode(cluster, 'a', { currentConfig: GONE, state: 'Degraded', reason: `config "${NEW}" not found` });
   cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: OLD } } });
-  expect((await verify()).dryRun).toMatchObject({ config: OLD, kind: 'MachineOSBuild' });
+  const binding = { spec: { validationActions: ['Deny'] } };
+  const removeFloor = cluster.faults.intercept(({ path }) =>
+    path.includes('/validatingadmissionpolicybindings/') ? { status: 200, body: binding } : 'pass',
+  );
+  const ofBuild = await verify();
+  expect(ofBuild.dryRun).toMatchObject({ config: OLD, kind: 'MachineOSBuild' });
+  expect(ofBuild.explanation).toContain('no policy with the action Deny checks MachineOSBuilds');
+  removeFloor();
   createPool(cluster, 'worker', { status: NEW });
   expect((await verify()).dryRun).toMatchObject({ config: NEW, kind: 'MachineConfigPool' });
   createNode(cluster, 'worker-0', { desiredConfig: OLD });
