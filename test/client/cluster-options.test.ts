@@ -55,6 +55,9 @@ test.each([
   ['check --min-nodes 1 --wait', 30_000],
   // All requests of a report together.
   ['who-uses --request-timeout 999h', 120_000],
+  // It keeps the default.
+  ['status --request-timeout 0', 10_000],
+  ['who-uses --request-timeout 0', 30_000],
 ])('%s gives up on an API server that does not answer after %d ms', async (command, ms) => {
   const { run, cluster } = await startHealthyCluster();
   cluster.faults.intercept(() => 'hang');

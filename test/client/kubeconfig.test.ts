@@ -211,3 +211,12 @@ test.each(['http', 'https', 'socks5'])('accepts a proxy-url of %s, as kubectl do
   const connection = connectionFromKubeconfig(buildKubeconfig('https://a.example', {}, { cluster }));
   expect(connection.isProxied).toBe(true);
 });
+
+test.each([
+  { 'client-certificate': 'it', 'client-key': 'k' },
+  { 'client-key': 'it', 'client-certificate': 'k' },
+  { tokenFile: 'it' },
+])('looks for the file of %j beside the kubeconfig', async (user) => {
+  const kubeconfig = writeKubeconfig('folder/k', 'k', user);
+  expect(await findError({ kubeconfig })).toContain(path.join(home, 'folder/it'));
+});

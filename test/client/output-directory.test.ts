@@ -70,3 +70,10 @@ test.each([
   await expect(write(directory)).rejects.toMatchObject({ name: 'FileError', message });
   expect(readdirSync(root)).toEqual(['file']);
 });
+
+test('after an error leaves neither a new file nor a key in another directory', async () => {
+  writeFileSync(fileOf('ca.crt'), 'old');
+  const files = ['ca.key', 'x'.repeat(300)].map((name) => ({ name, content: 'new', isPrivate: true }));
+  await expect(writeOutputFiles(root, files)).rejects.toThrow('name too long');
+  expect(readdirSync(root)).toEqual(['ca.crt']);
+});
