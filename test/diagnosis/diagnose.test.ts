@@ -127,6 +127,23 @@ test('looks at each node of a large pool a few times only', () => {
   expect(reads).toBeLessThan(10 * nodes.length);
 });
 
+// etcd needs more than half of its members (etcd.io, "Frequently Asked Questions", failure tolerance).
+test.each([
+  [3, 1, true],
+  [3, 2, false],
+  [4, 1, true],
+  [4, 2, false],
+  [5, 2, true],
+])('of %d machines of the control plane, of which %d are lost, advises to delete one: %s', (count, lost, isAdvised) => {
+  const nodes = Array.from({ length: count }, (_each, index) => {
+    const notReady = index < lost ? { notReady: { minutesAgo: 120 } } : {};
+    return inspectedNode(`m${index}`, { role: 'master', current: NEW, desired: NEW, ...notReady });
+  });
+  const { repairs } = check(nodes, [inspectedPool('master', { spec: NEW, status: NEW })], { configs: [NEW] });
+  const commands = repairs.map(({ command }) => command?.words.slice(0, 3).join(' '));
+  expect(commands.includes('oc delete node')).toBe(isAdvised);
+});
+
 const NEAREST_NAMES = parse(
   readFileSync(new URL('nearest-names.yaml', import.meta.url), 'utf8'),
 ) as readonly (readonly [string, string, readonly string[], string | null])[];

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import { NODES_PATH } from '../../../src/kube/api-paths.ts';
 import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster, TIME } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
+import { readFile } from '../../docs/pages.ts';
 import { GUARD_PATH } from '../../../src/api/paths.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP } from '../../../src/mco/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
@@ -16,7 +18,14 @@ test('checks only the selected nodes and the pools that select them', async () =
   const stdout = expect.stringContaining('Fine: every config that 1 node and 1 pool reference exists.\n') as string;
   expect(await run('check')).toEqual({ exitCode: 0, stdout, stderr: '' });
   createNode(cluster, 'master-0', { currentConfig: GONE, desiredConfig: GONE }, 'master');
+  // The other masters may not be selected, so none of them is missing.
+  const data = { 'install-config': 'controlPlane: { replicas: 3 }\narbiter: { replicas: 1 }' };
+  cluster.faults.intercept(({ path }) =>
+    path.endsWith('/configmaps/cluster-config-v1') ? { status: 200, body: { data } } : 'pass',
+  );
   createPool(cluster, 'master', {});
+  const missing = 'have not joined: 2 master nodes and 1 arbiter node';
+  expect((await run('check')).stdout.replaceAll(/\s+/g, ' ')).toContain(missing);
   const exitCodes: number[] = [];
   const selector = ['-l', 'node-role.kubernetes.io/worker'];
   for (const args of [[], ['--role', 'worker'], selector, [...selector, '--role', 'master']])
@@ -50,6 +59,26 @@ test('retries if the API server is busy, and works without the right to read the
   });
   expect((await run('check')).exitCode).toBe(0);
   expect(lists).toBe(2);
+});
+
+test('the role of the readers names the objects that check and status read by their names, and no other', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  const items = [{ metadata: { name: 'a' }, spec: { machineConfigPool: { name: 'worker' } } }];
+  cluster.faults.intercept(({ path }) => {
+    const [, , group = '', version = '', resource = ''] = path.split('/');
+    const list = { apiVersion: `${group}/${version}`, kind: 'MachineOSConfigList', metadata: { resourceVersion: '1' } };
+    return resource === 'machineosconfigs' ? { status: 200, body: { ...list, items } } : 'pass';
+  });
+  for (const command of ['check', 'status']) await run(command);
+  const [role] = parseAllDocuments(readFile('manifests/base/reader-roles.yaml')).map(
+    (document) => document.toJS() as { readonly rules: readonly Readonly<Record<string, readonly string[]>>[] },
+  );
+  const limited = (role?.rules ?? []).filter(({ resourceNames }) => resourceNames !== undefined);
+  expect(limited).toHaveLength(3);
+  for (const { resources: [resource = ''] = [], resourceNames = [] } of limited) {
+    const read = cluster.faults.requests.flatMap(({ path }) => path.split(`/${resource}/`)[1] ?? []);
+    expect([...new Set(read)].sort()).toEqual([...resourceNames].sort());
+  }
 });
 
 test('judges ages by the clock of the API server', async () => {
@@ -244,11 +273,13 @@ test('prints each part of the report as JSON, with commands for the cluster of t
 });
 
 const SEEN = [{ config: GONE, deletedAt: '2026-11-20T11:58:01Z' }];
+const BY_ALICE = ['2026-11-20T11:58:00Z', 'alice', 'CHG-1'] as const;
 const ALLOWED = { [GONE]: { time: '2026-11-20T11:58:00Z', user: 'alice', reason: 'CHG-1' }, [OLD]: null };
 
 test.each([
-  ['only allowed', { deletions: ALLOWED }, '2026-11-20T11:58:00Z', 'alice', 'CHG-1'],
+  ['only allowed', { deletions: ALLOWED }, ...BY_ALICE],
   ['only saw', { danglingReferences: SEEN }, '2026-11-20T11:58:01Z', null, null],
+  ['allowed but did not see', { danglingReferences: [{ config: GONE }], deletions: ALLOWED }, ...BY_ALICE],
   ['allowed and saw', { danglingReferences: SEEN, deletions: ALLOWED }, '2026-11-20T11:58:01Z', 'alice', 'CHG-1'],
 ])('names who deleted a config if the guard %s the deletion', async (_case, status, deletedAt, deletedBy, reason) => {
   const { run, cluster } = await startHealthyCluster();
