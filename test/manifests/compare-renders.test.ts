@@ -289,3 +289,17 @@ test('runs an image offline, without rights, on two directories, and pulls it wi
   expect(run).toContain(' --entrypoint=/usr/bin/machine-config-controller ');
   expect(run).toMatch(/ --volume=\S+\/in:\/in:ro,Z --volume=\S+\/out:\/out:Z /);
 });
+
+test('at Ctrl-C, removes the container, which can outlive its client', async () => {
+  vi.stubEnv('PATH', bin);
+  const hanging = PODMAN.replace(/^process\.exit\(require.*$/m, 'setInterval(() => {}, 1_000);');
+  writeProgram(path.join(bin, 'podman'), hanging);
+  writeFiles(path.join(directory, 'openshift'), { 'a.yaml': A });
+  const outcome = runProgram(['check', 'manifests', directory, '--operator', IMAGE]);
+  const log = path.join(directory, 'log');
+  const readName = () => / --name=(\S+)/.exec(readFileSync(log, 'utf8'))?.[1];
+  await expect.poll(readName).toBeDefined();
+  process.emit('SIGINT');
+  expect((await outcome).exitCode).toBe(130);
+  expect(readFileSync(log, 'utf8').trim().split('\n').at(-1)).toBe(`rm --force ${readName()}`);
+});

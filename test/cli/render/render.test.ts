@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { isGuardProfile, needsRunningCluster, PROFILES } from '../../../src/install/profiles.ts';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
-import { createTemporaryDirectory } from '../temporary-directory.ts';
+import { createTemporaryDirectory, writeFiles } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
 const SECRET = '99_machineconfig-guard-40-secret.yaml';
@@ -133,6 +133,13 @@ test('replaces an earlier set only with --force, of the same flags only its keys
   expect(stdout).toContain(removed.map((file) => `  removed ${file}, a file of an earlier run\n`).join(''));
   expect(stdout).toMatch(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*$/m);
   expect(Object.keys(readSet()).filter((name) => removed.includes(name))).toEqual([]);
+});
+
+test('without --force, keeps a file of an older version that no file replaces', async () => {
+  const old = '99_machineconfig-guard-99-old.yaml';
+  writeFiles(out, { [old]: 'old' });
+  expect(await render()).toEqual(usageError(/: 1 file exists in .*; use --force to overwrite\n$/));
+  expect(readSet()).toEqual({ [old]: 'old' });
 });
 
 test('--policy prints a Policy without a key', async () => {
