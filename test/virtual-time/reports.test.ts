@@ -76,6 +76,23 @@ test('a dangling reference is reported everywhere within 5 s, and no longer afte
   await expectRecovered(world);
 });
 
+test('the status keeps since when a reference dangles, and when its config was deleted', async () => {
+  const { world, clock } = await startWorld();
+  world.cluster.create('machineconfigs', { metadata: { name: MISSING } });
+  await clock.pass(2_000);
+  world.cluster.erase('machineconfigs', MISSING);
+  await clock.pass(60_000);
+  world.setNode('worker-1', MISSING);
+  await clock.within(5_000, 'the status has it', () => world.guard?.status?.danglingCount === 2);
+  const { danglingReferences = [] } = world.guard?.status ?? {};
+  const ages = danglingReferences.map(
+    ({ since, deletedAt = '' }) => (Date.parse(since) - Date.parse(deletedAt)) / 1_000,
+  );
+  expect(ages).toEqual([expect.closeTo(61, -1), expect.closeTo(61, -1)]);
+  await clock.pass(20_000);
+  expect(world.guard?.status?.danglingReferences).toEqual(danglingReferences);
+});
+
 test('a pool that stays paused for a restore is reported', async () => {
   const { world, clock, replica } = await startWorld();
   const annotations = { 'machineconfig-guard.io/paused-for-restore': USED };
