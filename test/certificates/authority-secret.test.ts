@@ -9,7 +9,8 @@ import { SECRET } from '../virtual-time/replica.ts';
 import { startWorld, VirtualWorld } from '../virtual-time/world.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const PROBLEM = `secret ${SECRET.namespace}/${SECRET.name} cannot be used: `;
+const NAME = `secret ${SECRET.namespace}/${SECRET.name}`;
+const PROBLEM = `${NAME} cannot be used: `;
 
 function eraseSecret({ cluster }: VirtualWorld): void {
   cluster.erase('secrets', SECRET.name, SECRET.namespace);
@@ -19,28 +20,35 @@ function patchKey({ cluster }: VirtualWorld, key: string | null): void {
   cluster.patch('secrets', SECRET.name, { data: { 'ca.key': key } }, SECRET.namespace);
 }
 
-test.each<[string, (world: VirtualWorld) => void, string]>([
-  ['has no key', (world) => patchKey(world, null), 'it has no ca.key'],
+/** Until the end of the test, or until the returned function is called. */
+function forbidSecret({ faults }: VirtualWorld): () => void {
+  return faults.intercept(({ path }) => (path.endsWith(`/secrets/${SECRET.name}`) ? { status: 403 } : 'pass'));
+}
+
+test.each<[string, (world: VirtualWorld) => void | (() => void), string]>([
+  ['has no key', (world) => patchKey(world, null), `${PROBLEM}it has no ca.key`],
+  ['cannot be read', forbidSecret, `cannot read ${NAME}: the API server answered 403`],
   [
     'contains another key',
     (world) => patchKey(world, encodeBase64(world.authorities[1]?.privateKeyPem ?? '')),
-    'the private key belongs to another certificate',
+    `${PROBLEM}the private key belongs to another certificate`,
   ],
-  ['is missing', eraseSecret, 'it does not exist'],
-])('keeps the leaf, logs once and renews from memory if the Secret %s', async (_name, spoil, reason) => {
+  ['is missing', eraseSecret, `${PROBLEM}it does not exist`],
+])('keeps the leaf, logs once and renews from memory if the Secret %s', async (_name, spoil, problem) => {
   const { world, clock, replica } = await startWorld({ followsSecret: true });
   const readLeaf = async () => (await replica.shakeHands('securePort')).fingerprint256;
   const before = await readLeaf();
-  spoil(world);
+  const repair = spoil(world);
   await clock.pass(5_000);
-  expect(replica.messages().filter((message) => message === PROBLEM + reason)).toHaveLength(1);
+  expect(replica.messages().filter((message) => message === problem)).toHaveLength(1);
   expect(await readLeaf()).toBe(before);
   clock.skip(6 * DAY_MS);
   await clock.pass(2_000);
   expect(await readLeaf()).not.toBe(before);
+  repair?.();
   world.setAuthority();
   await clock.pass(2_000);
-  expect(replica.messages()).toContain(`secret ${SECRET.namespace}/${SECRET.name} can be used again`);
+  expect(replica.messages()).toContain(`${NAME} can be used again`);
 });
 
 test('waits at start until the Secret contains a valid authority', async () => {

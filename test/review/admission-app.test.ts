@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { Agent, createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Express } from 'express';
@@ -8,6 +9,7 @@ import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { denyBadReview } from '../../src/review/decide.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
+import { BodyReader } from '../../src/review/body-reader.ts';
 import { computeDeadlineMs, createAdmissionApp } from '../../src/review/admission-app.ts';
 import { listen } from '../../src/serving/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
@@ -21,6 +23,8 @@ import { CONFIRM_TIMEOUT_MS } from '../../src/review/judge.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json', connection: 'keep-alive' };
 const GOOD = JSON.stringify(reviewBody());
+/** Of the client. The guard listens on another one. */
+const ADDRESS = '127.0.0.2';
 const MIB = 1024 * 1024;
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
@@ -65,7 +69,12 @@ function createApp(started = Promise.resolve()) {
 afterEach(async () => await nextTurn());
 
 async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE) {
-  const sent = request(app).post('/validate?timeout=30s').set(headers).serialize(String).send(body);
+  const sent = request(app)
+    .post('/validate?timeout=30s')
+    .agent(new Agent({ localAddress: ADDRESS, keepAlive: true }))
+    .set(headers)
+    .serialize(String)
+    .send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
   expect(answered['content-type']).toMatch(/^application\/json/);
@@ -83,7 +92,7 @@ test.each([
 ])('allows the deletion of an unused config, and reports one answer, with %s', async (_case, body, headers, has) => {
   const response = await post(body, headers);
   expect(response).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
-  const address = expect.stringMatching(/127\.0\.0\.1$/) as string;
+  const address = expect.stringMatching(ADDRESS) as string;
   const review = { uid: UID, user: 'kube:admin' };
   const answer = { review, verdict: { config: NAME }, address, hasAuthorization: has };
   await expect.poll(() => answers).toMatchObject([answer]);
@@ -189,6 +198,14 @@ describe('a body that does not arrive', () => {
     const message = 'whether the config is in use (the guard: the request body did not arrive in time)';
     await expect.poll(() => answers).toMatchObject([{ review: { uid: UID } }]);
     expect(answers[0]?.verdict.message).toContain(`MCG_UNVERIFIED: could not verify ${message}`);
+  });
+
+  test('keeps no body of a request that it has answered', async () => {
+    const arriving = Object.assign(new PassThrough(), { headers: { 'content-length': '9' } });
+    const read = new BodyReader().read(arriving as unknown as IncomingMessage, String, 1);
+    expect(arriving.listenerCount('data')).toBe(1);
+    await expect(read).rejects.toThrow('the request body did not arrive in time');
+    expect(arriving.listenerCount('data')).toBe(0);
   });
 
   test('evicts the oldest body for later bodies beyond 16 MiB', async () => {

@@ -1,3 +1,4 @@
+import { Agent } from 'node:http';
 import type { Express } from 'express';
 import request from 'supertest';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -9,6 +10,9 @@ import { fakeUntilEnd } from '../support/until-end.ts';
 import { ScrapeAuthorizer } from '../../src/serving/scrape-authorizer.ts';
 
 const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
+
+/** What an authorizer can know of a user besides the name. */
+const IDENTITY = { uid: 'u', groups: ['g'], extra: { 'authentication.kubernetes.io/pod-name': ['p'] } };
 
 const metrics = {
   scrape: async () => await Promise.resolve({ text: 'x 1\n', contentType: 'text/plain; version=0.0.4' }),
@@ -35,7 +39,7 @@ beforeEach(() => {
     if (kind !== 'TokenReview') return { status: { allowed: spec.user === PROMETHEUS } };
     const username = users[spec.token ?? ''];
     const authenticated = username !== undefined && spec.token !== 'expired';
-    return { status: { authenticated, user: { username, groups: ['g'] } } };
+    return { status: { authenticated, user: { username, ...IDENTITY } } };
   };
   const memory = memoryLog();
   lines = memory.lines;
@@ -80,8 +84,9 @@ test('answers 503 if the API server is unreachable, does not log the token, and 
   expect({ status, text }).toEqual({ status: 200, text: 'x 1\n' });
   expect(headers['content-type']).toContain('version=0.0.4');
   const nonResourceAttributes = { path: '/metrics', verb: 'get' };
-  const spec = { user: PROMETHEUS, groups: ['g'], nonResourceAttributes };
-  expect(requests.at(-1)?.body).toMatchObject({ kind: 'SubjectAccessReview', spec });
+  const spec = { user: PROMETHEUS, ...IDENTITY, nonResourceAttributes };
+  expect(requests.at(-1)).toMatchObject({ method: 'POST', path: '/apis/authorization.k8s.io/v1/subjectaccessreviews' });
+  expect(requests.at(-1)?.body).toEqual({ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec });
 });
 
 test('asks again about a denied token, and about an allowed one after a minute', async () => {
@@ -103,9 +108,11 @@ test('reviews 10 of 100 unknown tokens and then one per second, and answers 429 
   // Neither known tokens nor other addresses have to wait.
   expect(await authorizer.authorize('good', '10.0.0.1')).toBe('allowed');
   expect((await scrape('good')).status).toBe(200);
+  const agent = new Agent({ localAddress: '127.0.0.2' });
+  expect((await request(app).get('/metrics').agent(agent).set(bearer('new'))).status).toBe(401);
   vi.advanceTimersByTime(3_000);
   await scrapeAll(unknownTokens(100).toReversed());
-  expect(countTokenReviews()).toBe(14);
+  expect(countTokenReviews()).toBe(15);
 });
 
 test('answers 200 to a known token beside many unknown ones, also after its review has failed', async () => {
