@@ -9,7 +9,7 @@ type Patch = Readonly<Record<string, object>>;
  * @param machines the number of control plane machines that a person has given. The run that continues waits for them
  */
 export function toPausePatch(config: string, machines: number | undefined): Patch {
-  const annotations = { [PAUSED_FOR_RESTORE]: config, [PAUSED_FOR_MACHINES]: machines?.toString() ?? null };
+  const annotations = { [PAUSED_FOR_RESTORE]: config, [PAUSED_FOR_MACHINES]: machines?.toString() };
   return { metadata: { annotations }, spec: { paused: true } };
 }
 
