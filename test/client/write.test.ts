@@ -23,8 +23,11 @@ test.each([
   });
   const api = { address: 'api.example.com:6443', json } as unknown as KubeApi;
   const path = '/apis/machineconfiguration.openshift.io/v1/machineconfigs/rendered-worker-1';
-  const asserting = assertDryRunIsHonored(api, { method: 'DELETE', path }, NEVER_ABORTED);
-  await (error === undefined ? expect(asserting).resolves.toBeUndefined() : expect(asserting).rejects.toThrow(error));
+  const problem = await assertDryRunIsHonored(api, { method: 'DELETE', path }, NEVER_ABORTED).then(
+    () => 'none',
+    String,
+  );
+  expect(problem).toContain(error ?? 'none');
   // No object has this name.
   const target = path.replace('rendered-worker-1', 'machineconfig-guard-dry-run?dryRun=Invalid');
   expect(json.mock.calls).toMatchObject([[{ method: 'DELETE', path: target, body: { dryRun: ['Invalid'] } }]]);
