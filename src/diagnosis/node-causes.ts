@@ -302,6 +302,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   const permanent = obstacles.budgets.filter(({ isTemporary }) => isTemporary !== true);
   const isPermanent = permanent.length > 0;
   const isShared = permanent.some(({ others = [] }) => others.length > 0);
+  const reason = isShared ? SHARED : PERMANENT;
   if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
   const isLong = hasGivenUp || isStalled(since, cluster);
   const progress = isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
@@ -310,7 +311,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
     referrer: node,
     since,
     ...obstacles,
-    waiting: isPermanent ? cannotWait(isShared ? SHARED : PERMANENT) : progress,
+    waiting: isPermanent ? cannotWait(reason) : progress,
   };
 }
 
