@@ -51,7 +51,8 @@ export function denyUnverified(
 
 /** Denies a request that is not a readable review, in every mode. */
 export function denyBadReview(problem: string): Verdict {
-  return deny('MCG_BAD_REVIEW', undefined, [`${toPrintableLine(problem, 300)}.`], BAD_REQUEST);
+  const sentence = `${toPrintableLine(problem, 300)}.`;
+  return { ...deny('MCG_BAD_REVIEW', undefined, [sentence], BAD_REQUEST), warnings: [] };
 }
 
 /** Allows the deletion of what is no rendered config. */
@@ -117,11 +118,11 @@ function toRecorded({ references, total }: ReferenceGroup): Pick<Verdict, 'refer
 }
 
 function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
-  if (verdict.denialStatus === undefined || mode === 'Enforce') return verdict;
+  if (verdict.denialStatus === undefined) return verdict;
+  if (mode === 'Enforce') return { ...verdict, warnings: [] };
   const { code, config, message, references, referencesTotal } = verdict;
-  // The first sentence of a denial says which objects need the config. A second warning has room for it.
-  const [reason = ''] = message.replace(`${code}: `, '').split('. ');
-  const warnings = [`MCG_WOULD_DENY (${code}): mode Enforce would deny deleting ${config}`, reason];
+  // A second warning has room for the reason.
+  const warnings = [`MCG_WOULD_DENY (${code}): mode Enforce would deny deleting ${config}`, ...verdict.warnings];
   return {
     outcome: 'would-deny',
     code: 'MCG_WOULD_DENY',
@@ -142,13 +143,23 @@ function allow(code: Code, config: ConfigName | undefined, message: string): Ver
   return { outcome: 'allowed', code, config, message, ...NOTHING_FOUND };
 }
 
+/** @returns a denial with its first sentence, which says what needs the config, as the warning of mode Warn */
 function deny(
   code: 'MCG_IN_USE' | 'MCG_HELD' | 'MCG_UNVERIFIED' | 'MCG_BAD_REVIEW',
   config: ConfigName | undefined,
   sentences: readonly string[],
   denialStatus: DenialStatus,
 ): Verdict {
-  return { outcome: 'denied', code, config, message: formatDenial(code, sentences), denialStatus, ...NOTHING_FOUND };
+  const [reason = ''] = sentences;
+  return {
+    outcome: 'denied',
+    code,
+    config,
+    message: formatDenial(code, sentences),
+    denialStatus,
+    ...NOTHING_FOUND,
+    warnings: [reason.replace(/\.$/, '')],
+  };
 }
 
 /** `CODE: sentences`, and where the code is explained. */
