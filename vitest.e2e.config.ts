@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 import { PROCESS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
 import { BOOTSTRAP_TESTS, GUARDED_TESTS, NODE_TESTS, OPERATOR_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
+import { COMMON } from './vitest.config.ts';
 
 /**
  * Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs three processes: one for the
@@ -10,6 +11,7 @@ import { BOOTSTRAP_TESTS, GUARDED_TESTS, NODE_TESTS, OPERATOR_TESTS, OTHER_TESTS
 export default defineConfig({
   test: {
     reporters: ['verbose', './test/support/skipped-tests.ts'],
+    experimental: COMMON.test.experimental,
     // The files of a worker run in one process, so that they can share clusters: see test/e2e/support.
     isolate: false,
     // Otherwise the durations of earlier runs would decide the order of the files.
