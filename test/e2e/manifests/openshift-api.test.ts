@@ -86,9 +86,14 @@ test.each(RELEASES.filter(({ api, openshift }) => api !== undefined && openshift
         if (versions.every(({ releases }) => !releases.includes(release))) continue;
         if (SKIPPED.has(`${object.apiVersion} ${object.kind}`) || name === MISSED) continue;
         judged += 1;
-        const findings = await Promise.all(sets.map((set) => judge(object, set, release)));
-        const isRight = findings.some((found) => found.length > 0 === (expectedError !== ''));
-        if (!isRight) wrong.push(`${object.kind}: ${name}: ${expectedError || findings[0]?.join()}`);
+        let isRight = false;
+        let findings: readonly string[] = [];
+        for (const set of sets) {
+          findings = await judge(object, set, release);
+          isRight = findings.length > 0 === (expectedError !== '');
+          if (isRight) break;
+        }
+        if (!isRight) wrong.push(`${object.kind}: ${name}: ${expectedError || findings.join()}`);
       }
     }
     expect(wrong).toEqual([]);
