@@ -1,21 +1,30 @@
+import { fstatSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { CommandFormatter } from '../client/output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
 import { isInterrupted } from '../client/signals.ts';
+import { explainError } from '../files/file-error.ts';
 import { reportError, type ProcessIo } from './program.ts';
 
 /** Connects a program to the streams, the environment and the exit code of this process. */
 export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitCode>): void {
   const io: ProcessIo = {
-    stdout: (text) => void process.stdout.write(text),
+    stdout: (text) => {
+      if (!fstatSync(process.stdout.fd).isFile()) return void process.stdout.write(text);
+      // On a full disk, a stream writes a part, and does not notice.
+      try {
+        writeFileSync(process.stdout.fd, text);
+      } catch (error) {
+        throw toOutputError(error);
+      }
+    },
     stderr: (text) => void process.stderr.write(text),
   };
 
   // `machineconfig-guard --help | head -1` closes the pipe early. That is no error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') return;
-      throw new CliError(`cannot write the output: ${error.message}`, EXIT_CODE.failure, { cause: error });
+      if (error.code !== 'EPIPE') throw toOutputError(error);
     });
   }
 
@@ -28,4 +37,9 @@ export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitC
   void run(io).then((exitCode) => {
     process.exitCode = isInterrupted() ? EXIT_CODE.interrupted : exitCode;
   });
+}
+
+function toOutputError(error: unknown): CliError {
+  const { message } = explainError('the output', error, 'write') as Error;
+  return new CliError(message, EXIT_CODE.failure, { cause: error });
 }

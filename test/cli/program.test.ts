@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { CommanderError } from 'commander';
 import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../src/client/exit.ts';
@@ -9,6 +10,7 @@ import { shell } from '../../src/diagnosis/shell-command.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, startEmptyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram, usageError } from './run-program.ts';
+import { createTemporaryDirectory } from './temporary-directory.ts';
 import { useTerminal } from './terminal.ts';
 
 function report(error: unknown, debug = ''): [exitCode: number, stderr: string] {
@@ -131,8 +133,17 @@ test('a flag for the cluster before a command that reads none has no effect, as 
 test('if the disk is full, says so', async ({ skip }) => {
   skip(process.platform !== 'linux', 'only Linux has /dev/full');
   const { exitCode, stderr } = await startCommand(['help'], undefined, '/dev/full').outcome;
-  const message = 'machineconfig-guard: cannot write the output: ENOSPC: no space left on device, write\n';
+  const message = 'machineconfig-guard: cannot write the output: no space left on device\n';
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: message });
+});
+
+test('if a file gets only the beginning of the output, says so', () => {
+  const file = path.join(createTemporaryDirectory(), 'out');
+  // A limit of 1 KiB ends a write as a full disk does: in its middle.
+  const limit = 'ulimit -f 1; exec "$0" "$1" explain >"$2"';
+  const { status, stderr } = spawnSync('bash', ['-c', limit, process.execPath, inject('program'), file]);
+  const message = 'machineconfig-guard: cannot write the output: file too large\n';
+  expect([status, stderr.toString(), statSync(file).size]).toEqual([1, message, 1024]);
 });
 
 test.each(CLUSTER_COMMAND_LINES)('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {
