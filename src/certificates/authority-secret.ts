@@ -82,7 +82,10 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
 function findIssueReason(issued: ServedPair | undefined, authority: Authority, now: Date): string | undefined {
   if (issued === undefined) return 'there is none yet';
   if (!isDeepStrictEqual(authority, issued.authority)) return 'the authority was rotated';
-  return findRenewalReason(new X509Certificate(issued.certificatePem), now);
+  const leaf = new X509Certificate(issued.certificatePem);
+  // At the end of the authority, a new leaf would end at the same time.
+  if (leaf.validTo === new X509Certificate(authority.certificatePem).validTo) return undefined;
+  return findRenewalReason(leaf, now);
 }
 
 function parseSecret(object: ApiObject | undefined, now: Date): Authority {

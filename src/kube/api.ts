@@ -220,7 +220,10 @@ export async function readApiError(status: number, response: IncomingMessage, si
     if (isProtobuf) fields = { reason: response.statusMessage?.replaceAll(' ', '') };
   }
   const reason = typeof fields?.reason === 'string' ? fields.reason : '';
-  const message = typeof fields?.message === 'string' ? fields.message : `HTTP ${status}`;
+  // Such as that of a kubelet: container not found ("machine-config-daemon").
+  const isText = response.headers['content-type']?.startsWith('text/plain') === true;
+  const texts = [`HTTP ${status}`, isText ? bytes.toString('utf8').trim() : ''];
+  const message = typeof fields?.message === 'string' ? fields.message : texts.filter(Boolean).join(': ');
   return new ApiError(status, reason, message, retryAfterMs >= 0 ? retryAfterMs : undefined);
 }
 

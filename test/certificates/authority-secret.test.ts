@@ -70,6 +70,19 @@ test('waits at start until the Secret contains a valid authority', async () => {
   ]);
 });
 
+test('issues one certificate, and not one a second, while the authority ends soon', async () => {
+  const world = await VirtualWorld.start({ replicas: 0 });
+  const { clock } = world;
+  world.setAuthority(await createAuthority({ days: 1, now: new Date(START - DAY_MS + 600_000) }));
+  const replica = await world.addReplica({ followsSecret: true });
+  await clock.pass(5_000);
+  expect(replica.messages().filter((message) => message.startsWith('serving certificate issued'))).toHaveLength(1);
+  clock.skip(700_000);
+  await clock.pass(2_000);
+  const expired = expect.stringContaining('cannot be used: the authority expired at ') as unknown;
+  expect(replica.messages()).toContainEqual(expired);
+});
+
 test('logs that it cannot issue a certificate for the name of its Service', async () => {
   const { certificatePem, privateKeyPem } = await createAuthority({ days: 1, now: new Date() });
   const data = { 'ca.crt': encodeBase64(certificatePem), 'ca.key': encodeBase64(privateKeyPem) };

@@ -134,6 +134,9 @@ test.each([
   [{ 'retry-after': 'Infinity' }, { retryAfterMs: 60_000 }],
   // A list in protobuf, whose status line has the reason.
   [{ 'content-type': 'application/vnd.kubernetes.protobuf' }, { reason: 'TooManyRequests' }],
+  // The text of a kubelet, such as why it executes nothing in a container.
+  [{ 'content-type': 'text/plain; charset=utf-8' }, { message: 'HTTP 429: k8s\0' }],
+  [{ 'content-type': 'text/html' }, { message: 'HTTP 429' }],
 ])('reads an error with the headers %j as %j', async (headers, error) => {
   const { send } = await startApi((_request, response) => void response.writeHead(429, headers).end('k8s\0'));
   await expect(send()).rejects.toMatchObject({ status: 429, ...error });

@@ -144,9 +144,10 @@ export async function readConfigsFromNode(
   let isRead = pod !== undefined;
   for (const file of pod === undefined ? [] : files) {
     const result = await readFile(api, String(pod), nodeName, file, signal);
-    isRead &&= typeof result !== 'string';
-    if (typeof result === 'string') {
-      failures.push(result);
+    if (result instanceof Error) {
+      // SSH reads the same file.
+      isRead &&= result instanceof FileError || / No such file/.test(result.message);
+      failures.push(quote(result.message));
       continue;
     }
     if (wanted.length === 0) wanted = [result.name];
@@ -158,7 +159,7 @@ export async function readConfigsFromNode(
   const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
   const problem = `cannot read ${subject} from node ${nodeName}: ${failures.join('; ')}`;
   if (isRead)
-    throw fail(problem, advise('the disk has other configs; see the other repairs', shell`machineconfig-guard check`));
+    throw fail(problem, advise('the disk has no copy; see the other repairs', shell`machineconfig-guard check`));
   // Without a pod or a connection to the kubelet, `oc debug` fails, too.
   const [first = '', second = ''] = files;
   const confirm = isConfirmed ? shell`--confirm` : [];
@@ -205,14 +206,14 @@ async function findDaemonPod(api: KubeApi, node: string, signal: AbortSignal): P
   return pod;
 }
 
-/** @returns the config, or why it cannot be read, with the name of the file */
+/** @returns the config, or why it cannot be read, with the name of the file. A FileError if its content is unusable */
 async function readFile(
   api: KubeApi,
   pod: string,
   node: string,
   file: string,
   signal: AbortSignal,
-): Promise<RenderedConfig | string> {
+): Promise<RenderedConfig | Error> {
   try {
     const text = await withTimeout(EXEC_TIMEOUT_MS, signal, (limited) =>
       execInPod(api, pod, ['cat', `${HOST_ROOT}${file}`], limited),
@@ -220,9 +221,9 @@ async function readFile(
     return parseRenderedConfig(text, { type: 'node', label: `node/${node}:${file}`, node });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
+    if (error instanceof FileError) return error;
     // The message of the API server says whether a right is missing, or how the kubelet cannot be reached.
-    const reason = error instanceof ApiError ? error.message : describeError(error);
-    return quote(error instanceof FileError ? reason : `${file}: ${reason}`);
+    return new Error(`${file}: ${error instanceof ApiError ? error.message : describeError(error)}`);
   }
 }
 

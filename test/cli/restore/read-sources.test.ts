@@ -91,7 +91,7 @@ interface NodeCase {
   readonly end?: ExecResult['end'];
 }
 
-/** Returns the names and sources of the copies, or the problem and the command that reads them by SSH. */
+/** Returns the names and sources of the copies, or the problem and the file that SSH can read instead. */
 async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = true, files = {}, end }: NodeCase) {
   const server = await startExecServer(([, file = '']) => {
     if (end !== undefined) return { end };
@@ -188,8 +188,13 @@ test.each<[string, NodeCase, readonly unknown[]]>([
         MISSING.name,
         `${FIRST_BOOT}: cat: /rootfs${FIRST_BOOT}: No such file; ${UPDATE} contains ${OTHER.name}`,
       ),
-      FIRST_BOOT,
+      undefined,
     ],
+  ],
+  [
+    'nothing from files that a power cut has truncated, which SSH would read, too',
+    { files: { [FIRST_BOOT]: MISSING.text.slice(0, 99), [UPDATE]: '' } },
+    [expect.stringMatching(/content\.json is not complete JSON; .*currentconfig is empty$/), undefined],
   ],
   [
     'nothing from a disk with another config',
