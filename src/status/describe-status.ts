@@ -19,7 +19,7 @@ const MAX_LISTED = 50;
 const MAX_DESCRIBED = 3;
 const EXPIRES_SOON_MS = 30 * 86_400_000;
 const RENEWAL_ADVICE = {
-  authority: 'rotate it with `machineconfig-guard render --from-cluster --new-authority`',
+  authority: 'rotate it: machineconfig-guard explain install/certificates',
   serving: 'renew it at its issuer',
 };
 const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];

@@ -112,6 +112,7 @@ const OVERRIDE_ADVICE = advise(
   'see which, and remove the annotation if it has done its work',
   shell`machineconfig-guard check`,
 );
+const EXPIRY_ADVICE = advise('see what to do', shell`machineconfig-guard explain MachineConfigGuardCertificateExpiring`);
 const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
 
 export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {
@@ -121,15 +122,29 @@ export function isComplete({ protected: isProtected, failing }: Pick<Protection,
 /** Derives the state from everything that is known. A dry run counts more than the objects of the cluster. */
 export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protection {
   const protection = derive(evidence, dryRun);
-  const { status, message = '' } = findCondition(evidence.guard, 'OverridesUnused') ?? {};
-  if (!protection.protected || status !== 'False') return protection;
+  const [problem, remedy] = findHiddenProblem(evidence, protection);
+  if (!protection.protected || problem === undefined) return protection;
   const { explanation, failing, advice } = protection;
   return {
     ...protection,
-    explanation: `${explanation}. But some configs are ${message}`,
-    failing: failing ?? `some configs are ${message}`,
-    advice: advice ?? OVERRIDE_ADVICE,
+    explanation: `${explanation}. But ${problem}`,
+    failing: failing ?? problem,
+    advice: advice ?? remedy ?? null,
   };
+}
+
+/** What the denial of a dry run does not show. */
+function findHiddenProblem({ guard }: Evidence, { by }: Protection): readonly [problem?: string, remedy?: Advice] {
+  const expiry = findExpiry(guard);
+  // The API server that answered uses the connection that it has. Others, and a new connection, fail.
+  if (by === 'guard' && expiry !== undefined) return [`${expiry}: no new connection to it works`, EXPIRY_ADVICE];
+  const { status, message = '' } = findCondition(guard, 'OverridesUnused') ?? {};
+  return status === 'False' ? [`some configs are ${message}`, OVERRIDE_ADVICE] : [];
+}
+
+function findExpiry(guard: Evidence['guard']): string | undefined {
+  const { status, message = '' } = findCondition(guard, 'CertificatesValid') ?? {};
+  return status === 'False' ? `a certificate of the guard has expired (${message})` : undefined;
 }
 
 function derive(evidence: Evidence, dryRun: DryRun | undefined): Protection {
@@ -323,10 +338,8 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
     return toCallFailure('the Deployment of the guard has 0 replicas', SCALE_ADVICE, evidence);
   if (isOwn && deployment && !deployment.status?.readyReplicas)
     return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
-  const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};
-  if (status !== 'False') return undefined;
-  const advice = advise('see what to do', shell`machineconfig-guard explain MachineConfigGuardCertificateExpiring`);
-  return toCallFailure(`a certificate of the guard has expired (${message})`, advice, evidence);
+  const expiry = findExpiry(guard);
+  return expiry === undefined ? undefined : toCallFailure(expiry, EXPIRY_ADVICE, evidence);
 }
 
 /** No annotation and no mode help while the API server cannot call the guard. Before OpenShift 4.17, no policy does. */

@@ -12,7 +12,7 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
-import { type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
+import { findCondition, type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
 import { deriveProtection, GUARD_UNTESTED, isComplete, type Protection, UNKNOWN } from './protection.ts';
 import type { Mode } from '../../api/settings.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
@@ -71,8 +71,8 @@ Exit codes:
   0  PROTECTED: the deletion of a config in use is denied
   1  BLOCKED: every deletion is denied, because the guard does not work.
      EXPOSED: the deletion is allowed. UNKNOWN: the dry run could not tell.
-     PROTECTED by the policy floor, but the installed guard does not work, or
-     no config is unused, so that the guard could not be tested
+     PROTECTED, but the text says what does not work or was not tested, such
+     as an expired certificate, or the guard behind the policy floor
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
@@ -165,12 +165,16 @@ export async function verifyProtection(api: KubeApi, signal: AbortSignal): Promi
     const explanation = used ? `${used.config} was released or deleted during the dry run` : NOTHING_IN_USE;
     return { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
   };
+  const { reason, message } = findCondition(evidence.guard, 'CertificatesValid') ?? {};
   return {
     server: api.address,
     webhooks: evidence.webhooks ?? null,
     floor: evidence.floor ?? null,
     mode: evidence.mode,
-    warnings: undatedPools.map((pool) => `pool ${pool} ${UNDATED}`),
+    warnings: [
+      ...(reason === 'ExpiresSoon' ? [`a certificate expires soon: ${message}`] : []),
+      ...undatedPools.map((pool) => `pool ${pool} ${UNDATED}`),
+    ],
     unused:
       unused && unusedAnswer
         ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }

@@ -37,6 +37,8 @@ const startGuard = () =>
 test('if the guard denies, prints each step and exits with 0', async () => {
   const { cluster, run } = await startHealthyCluster();
   register(cluster, await startGuard());
+  const expiry = { type: 'CertificatesValid', status: 'True', reason: 'ExpiresSoon', message: 'authority until 2026' };
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { conditions: [expiry] } });
 
   const { exitCode, stdout, stderr } = await run('verify');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
