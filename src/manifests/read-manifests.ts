@@ -46,7 +46,7 @@ const MAX_FILES = 5_000;
 /** No API server and no installer takes more. */
 const MAX_FILE_BYTES = 4 * 1024 ** 2;
 const MAX_BYTES = 32 * 1024 ** 2;
-const MANIFEST = /\.(?:ya?ml|json)$/;
+export const MANIFEST = /\.(?:ya?ml|json)$/;
 const AGENT_MANIFEST = /\.ya?ml$/;
 const BUTANE = /\.(?:bu|fcc)$/;
 /** Of the installer itself, beside the folders. */

@@ -4,7 +4,7 @@ import { explainErrors, FileError, formatPath } from '../files/file-error.ts';
 import { createNodeBudget, MAX_NODES_OF_DIRECTORY } from '../files/yaml-document.ts';
 import { parseStream, type StreamDocument } from '../files/yaml-stream.ts';
 import { prepareEmptyDirectory, WRITE } from '../client/output-directory.ts';
-import { createEmptyError, type ManifestInput } from './read-manifests.ts';
+import { createEmptyError, MANIFEST, type ManifestInput } from './read-manifests.ts';
 
 /**
  * Gives each document a file of its own, and no file to an empty one. Other files stay as they are.
@@ -29,7 +29,8 @@ export async function splitManifests(
     const { dir, name, ext } = path.parse(path.join(out, file));
     for (const [index, text] of texts.entries()) {
       const suffix = texts.length < 2 ? '' : `-${String(index + 1).padStart(2, '0')}`;
-      const target = path.join(dir, `${name}${suffix}${ext}`);
+      // A single file can have any name, but installers read only manifests.
+      const target = path.join(dir, `${name}${suffix}${ext}${MANIFEST.test(ext) ? '' : '.yaml'}`);
       if (contents.has(target)) throw new FileError(`two files would be ${formatPath(target)}; rename one`);
       contents.set(target, text);
     }

@@ -242,6 +242,13 @@ test('--split reports what it cannot repair, and copies a file that does not par
   expect(read(out)).toEqual({ 'a.yaml': `\n# empty\n---\n${BUTANE}`, 'b.yaml': 'a: b: c\n---\nd: e\n' });
 });
 
+test('--split of one file writes manifests, whatever its name is', async () => {
+  writeFiles(directory, { output: `${ITMS}${createMirrorSet('ImageDigestMirrorSet', 'b')}` });
+  const file = path.join(directory, 'output');
+  expect(await runProgram(['check', 'manifests', file, '--split', out])).toMatchObject({ exitCode: 0 });
+  expect(Object.keys(read(out))).toEqual(['output-01.yaml', 'output-02.yaml']);
+});
+
 test.each([
   [['x', '--openshift-version', 'v4'], 'Must be a version of OpenShift, such as 4.18.'],
   [['x', '--openshift-version', '4.13'], 'The oldest supported version is Kubernetes 1.27 (OpenShift 4.14).'],

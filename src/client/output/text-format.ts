@@ -60,7 +60,7 @@ export function wrapText(text: string, width: number): string[] {
 
 export function wrapBeside(label: string, text: string, width: number): string {
   const { length } = stripVTControlCharacters(label);
-  return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH)).join(`\n${' '.repeat(length)}`);
+  return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH / 2)).join(`\n${' '.repeat(length)}`);
 }
 
 /** For each advice `Next: text:` and below it the command on its own line, because users copy it. */

@@ -34,9 +34,9 @@ test('breaks a text at spaces, keeps a long word whole, and indents further line
   const text = wrapBeside('mode  ', 'Enforce, because no MachineConfigGuard exists', 48);
   expect(text).toBe('mode  Enforce, because no MachineConfigGuard\n      exists');
   const label = `${'context'.repeat(10)}  `;
-  expect(wrapBeside(label, 'the API server is unreachable', 80)).toBe(`${label}the API server is unreachable`);
+  expect(wrapBeside(label, 'the API server hangs', 80)).toBe(`${label}the API server hangs`);
   const narrow = wrapBeside('label', `${'a'.repeat(20)} ${'b'.repeat(19)} ${'c'.repeat(20)} ${'d'.repeat(20)}`, 20);
-  expect(narrow.split('\n').map(({ length }) => length)).toEqual([5 + 40, 5 + 20, 5 + 20]);
+  expect(narrow.split('\n').map(({ length }) => length)).toEqual([5 + 20, 5 + 19, 5 + 20, 5 + 20]);
 });
 
 test('truncates an untrusted line after 1,000 characters', () => {
