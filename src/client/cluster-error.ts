@@ -10,7 +10,7 @@ import { CliError, EXIT_CODE } from './exit.ts';
 
 const NOT_INSTALLED =
   'the cluster is not OpenShift, is a hosted one (HyperShift), or has no Machine Config Operator yet';
-const CHECK_SERVER = 'check server and proxy-url in the kubeconfig, and the network';
+const CHECK_SERVER = 'check the network, and server and proxy-url in the kubeconfig (HTTPS_PROXY has no effect)';
 const RETRY_ADVICE = advise('retry; if it persists, check the kube-apiserver pods');
 const STRANGER_ADVICE = advise(
   'retry; if it persists, a proxy or another server answers: check server and proxy-url in the kubeconfig',
@@ -25,7 +25,8 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^CERT_HAS_EXPIRED$/, 'its certificate has expired; renew it, or correct the clock of this machine'],
   [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet; correct the clock of this machine'],
   [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH))/, `it does not use TLS; ${CHECK_SERVER}`],
-  [/^ECONNREFUSED$/, `connection refused; ${CHECK_SERVER}`],
+  // A SOCKS proxy gives no code, but a text.
+  [/\bECONNREFUSED\b/, `connection refused; ${CHECK_SERVER}`],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name cannot be resolved; ${CHECK_SERVER}`],
   [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/, `no route or no answer; ${CHECK_SERVER}`],
   [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
