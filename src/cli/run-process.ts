@@ -10,10 +10,11 @@ import { reportError, type ProcessIo } from './program.ts';
 export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitCode>): void {
   const io: ProcessIo = {
     stdout: (text) => {
-      if (!fstatSync(process.stdout.fd).isFile()) return void process.stdout.write(text);
-      // On a full disk, a stream writes a part, and does not notice.
+      const { fd } = process.stdout;
+      // On a full disk, a stream writes a part of a file, and does not notice.
       try {
-        writeFileSync(process.stdout.fd, text);
+        if (fstatSync(fd).isFile()) writeFileSync(fd, text);
+        else process.stdout.write(text);
       } catch (error) {
         throw toOutputError(error);
       }

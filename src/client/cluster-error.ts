@@ -49,7 +49,8 @@ export function toCliError(error: unknown, { address }: Pick<KubeApi, 'address'>
   const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const target = namespace === undefined ? kind : `${kind} in namespace ${namespace}`;
-  if (isTimeout(cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
+  if (isTimeout(cause))
+    return explain(`${server} did not answer in time; check the kube-apiserver pods, or raise --request-timeout`);
   if (cause instanceof ApiUnreachable && cause.cause !== undefined) {
     const needsLogin = cause.cause instanceof CredentialsError && cause.cause.needsLogin;
     const reason = explainConnectionError(cause.cause);

@@ -68,7 +68,11 @@ test.each(Object.entries(connections))('explains a connection that fails with %s
 
 test.each<[Error, number, string]>([
   [new ApiUnreachable('the response is incomplete'), 3, 'cannot list nodes: the response is incomplete'],
-  [new DOMException('', 'TimeoutError'), 3, `${SERVER} did not answer in time; raise --request-timeout`],
+  [
+    new DOMException('', 'TimeoutError'),
+    3,
+    `${SERVER} did not answer in time; check the kube-apiserver pods, or raise --request-timeout`,
+  ],
   [new ApiError(400, '', 'the\nreason'), 3, 'the API server at api:6443 answered 400 to list nodes: the reason'],
 ])('explains the failure %s of a list', (cause, exitCode, message) => {
   expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API)).toMatchObject({ exitCode, message });

@@ -112,7 +112,10 @@ const OVERRIDE_ADVICE = advise(
   'see which, and remove the annotation if it has done its work',
   shell`machineconfig-guard check`,
 );
-const EXPIRY_ADVICE = advise('see what to do', shell`machineconfig-guard explain MachineConfigGuardCertificateExpiring`);
+const EXPIRY_ADVICE = advise(
+  'see what to do',
+  shell`machineconfig-guard explain MachineConfigGuardCertificateExpiring`,
+);
 const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
 
 export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {

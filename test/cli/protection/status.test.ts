@@ -154,7 +154,9 @@ test('a cluster that cannot be read costs one line, and the exit code is 3 if no
     { state: 'UNREACHABLE', explanation: expect.stringContaining('typo') },
     { state: 'PROTECTED' },
   ]);
-  const explanation = expect.stringMatching(/^the API .* did not answer in time; raise --request-timeout/) as string;
+  const explanation = expect.stringMatching(
+    /^the API .* did not answer in time; check the kube-apiserver pods, or raise --request-timeout/,
+  ) as string;
   const silent = { exitCode: 3, entries: [{ state: 'UNREACHABLE', explanation }, { state: 'UNREACHABLE' }] };
   expect(await readStates('--contexts', 'c,typo', '--request-timeout', '50ms')).toMatchObject(silent);
 });
