@@ -69,11 +69,6 @@ const UNTESTED_ADVICE = advise(
   'verify again when a config is unused, such as after the next roll-out; until then, look at the pods',
   shell`oc get pods -n ${INSTALLED_NAME}`,
 );
-const SURPLUS_FLOOR_ADVICE = advise(
-  'verify again when a config is unused, such as after the next roll-out. If the policy floor is left from ' +
-    'fail-open-with-floor, delete it',
-  shell`oc delete validatingadmissionpolicybinding,validatingadmissionpolicy ${Object.values(ADMISSION_POLICIES)}`,
-);
 const LOG_ADVICE = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
 const CALL_ADVICE = advise(
   'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
@@ -193,8 +188,7 @@ function derive(evidence: Evidence, dryRun: DryRun | undefined): Protection {
       ...ofFloor,
       explanation: `${explanation}. But ${GUARD_UNTESTED}`,
       failing: GUARD_UNTESTED,
-      // A guard that fails closed does not need the floor.
-      advice: evidence.webhooks?.[0]?.failurePolicy === 'Fail' ? SURPLUS_FLOOR_ADVICE : UNTESTED_ADVICE,
+      advice: UNTESTED_ADVICE,
     };
   }
   // The dry run shows only one kind of referrer.
