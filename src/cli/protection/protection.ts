@@ -313,6 +313,8 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
 function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undefined {
   const { webhook, code, failed } = parseAnswer(answer);
   if (failed === WEBHOOK_NAME) {
+    if (answer.message.includes('x509: certificate has expired'))
+      return toCallFailure('the certificate of the guard has expired or is not yet valid', EXPIRY_ADVICE, evidence);
     if (answer.message.includes('x509:'))
       return toCallFailure("the API server does not trust the guard's certificate", adviseTrust(evidence), evidence);
     return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
@@ -333,10 +335,12 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
     return toCallFailure('the Deployment of the guard does not exist', REINSTALL_ADVICE, evidence);
   if (isOwn && deployment?.spec?.replicas === 0)
     return toCallFailure('the Deployment of the guard has 0 replicas', SCALE_ADVICE, evidence);
-  if (isOwn && deployment && !deployment.status?.readyReplicas)
-    return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
   const expiry = findExpiry(guard);
-  return expiry === undefined ? undefined : toCallFailure(expiry, EXPIRY_ADVICE, evidence);
+  // A pod that starts with an expired authority does not become ready.
+  const isUnready = isOwn && deployment && !deployment.status?.readyReplicas;
+  const reasons = [isUnready ? 'no guard pod is ready' : [], expiry ?? []].flat();
+  if (reasons.length === 0) return undefined;
+  return toCallFailure(reasons.join(', and '), expiry === undefined ? PODS_ADVICE : EXPIRY_ADVICE, evidence);
 }
 
 /** No annotation and no mode help while the API server cannot call the guard. Before OpenShift 4.17, no policy does. */
@@ -345,7 +349,9 @@ function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Find
   const isOfRender = installation !== 'cert-manager' && target?.startsWith(`Service ${INSTALLED_NAME}/`) === true;
   const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
   const removal = adviseRemoval(shell`oc delete validatingwebhookconfiguration ${configuration}`, rest);
-  const waysOut = evidence.servesPolicies && isOfRender ? [FAIL_OPEN_ADVICE, removal] : [removal];
+  // Only `--new-authority` renders with an expired authority, and ends the problem.
+  const isRendered = isOfRender && !(advice === EXPIRY_ADVICE && installation === 'rendered');
+  const waysOut = evidence.servesPolicies && isRendered ? [FAIL_OPEN_ADVICE, removal] : [removal];
   return { ...toFinding('blocks', reason, advice), waysOut };
 }
 
