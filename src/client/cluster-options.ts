@@ -66,7 +66,9 @@ export async function withKubeApi<T>(
   const onSilence = (): void => {
     if (isReported) return;
     isReported = true;
-    command.output.printProgress(`waiting for the API server at ${api.address}`, performance.now() - startedAt);
+    const { isLoggingIn } = api.connection;
+    const target = isLoggingIn ? 'the exec command of the kubeconfig' : `the API server at ${api.address}`;
+    command.output.printProgress(`waiting for ${target}`, performance.now() - startedAt);
   };
   const api = await createKubeApi({ ...flags, requestTimeout }, `machineconfig-guard/${command.name}`, onSilence);
   try {

@@ -48,6 +48,10 @@ export class KubeConnection implements Connection {
     return hasText(this.#cluster.proxyUrl);
   }
 
+  get isLoggingIn(): boolean {
+    return this.#commands.size > 0;
+  }
+
   /** @throws CredentialsError if a file or an exec plugin fails, or the plugin hangs; or the signal's reason */
   async credentials(signal = NEVER_ABORTED): Promise<Credentials> {
     if (this.#cached !== undefined && Date.now() < this.#cached.until) return this.#cached.credentials;

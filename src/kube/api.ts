@@ -17,6 +17,8 @@ export interface Connection {
   readonly server: URL;
   /** Requests must then use the agent in the credentials. */
   readonly isProxied: boolean;
+  /** Whether the credentials come from a program that has not ended. */
+  readonly isLoggingIn: boolean;
   /** Rejects with a CredentialsError, or the signal's reason. */
   readonly credentials: (signal?: AbortSignal) => Promise<Credentials>;
   /** Reads the configuration again. If that fails, it throws, and the old one stays. */

@@ -75,6 +75,18 @@ test.each(CLUSTER_COMMAND_LINES)('%s says after 7 s that it waits for the API se
   expect(stderr.match(/^ +7s {2}waiting for .*$/gm)).toEqual([`     7s  waiting for the API server at ${address}`]);
 });
 
+test('says after 7 s that it waits for the command of the kubeconfig', async () => {
+  const { kubeconfig } = await startHealthyCluster();
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sleep', args: ['1000'] };
+  const stored = JSON.parse(readFileSync(kubeconfig, 'utf8')) as object;
+  const file = writeKubeconfig(JSON.stringify({ ...stored, users: [{ name: 'in-memory', user: { exec } }] }));
+  skipWaits();
+  expect(await runProgram(['check', '--kubeconfig', file])).toMatchObject({
+    exitCode: 3,
+    stderr: expect.stringMatching(/^ +7s {2}waiting for the exec command of the kubeconfig$/m) as string,
+  });
+});
+
 test('ends with the first error, although another request hangs', async () => {
   const { run, cluster } = await startHealthyCluster();
   const held: ServerResponse[] = [];
