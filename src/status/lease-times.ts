@@ -1,5 +1,3 @@
-// Without an import, because commands that read the Lease load no client of the guard.
-
 /**
  * OpenShift's values. The holder keeps the Lease through a minute without the API server (openshift/enhancements,
  * CONVENTIONS.md).
@@ -8,5 +6,3 @@ export const LEASE_DURATION_MS = 137_000;
 export const LEASE_RETRY_MS = 26_000;
 /** Of each of the two requests of an attempt. */
 export const LEASE_TIMEOUT_MS = 10_000;
-/** After this time, each running replica has tried again to acquire the Lease, also while requests hang. */
-export const LEASE_TAKEOVER_MS = LEASE_RETRY_MS + 2 * LEASE_TIMEOUT_MS;

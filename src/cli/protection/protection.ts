@@ -6,7 +6,6 @@ import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.
 import { type Evidence, findCondition, findHeldLease, type RegisteredWebhook } from './evidence.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
-import { LEASE_TAKEOVER_MS } from '../../status/lease-times.ts';
 
 /**
  * PROTECTED: configs in use cannot be deleted, and others can. BLOCKED: configs in use cannot be deleted, but the
@@ -284,11 +283,6 @@ function predictGuard(evidence: Evidence): Finding {
   const expiresAt = Date.parse(renewTime ?? '') + Number(leaseDurationSeconds) * 1_000;
   if (readAt.getTime() > expiresAt + CLOCK_TOLERANCE_MS) {
     const reason = `the leader has not renewed its Lease since ${renewTime}, so the guard may be cut off`;
-    return toFinding('unknown', reason, VERIFY_ADVICE);
-  }
-  const releasedAt = lease?.spec?.holderIdentity === '' ? lease.spec.renewTime : undefined;
-  if (readAt.getTime() > Date.parse(releasedAt ?? '') + LEASE_TAKEOVER_MS + CLOCK_TOLERANCE_MS) {
-    const reason = `a stopped replica released the Lease at ${releasedAt}, and no other one has acquired it since`;
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }
   if ((deployment?.status?.readyReplicas ?? 0) > 0)

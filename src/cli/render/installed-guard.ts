@@ -27,9 +27,6 @@ const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluste
 const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
 
 const SINGLE_NODE_NOTE = '--single-node: is set, because the cluster has one control-plane node';
-/** Only the Deployment has the label of the flag. */
-const UNKNOWN_REPLICAS_NOTE =
-  '--single-node: is not set, because nothing shows that it was: the Deployment does not exist; pass it if it was';
 
 /**
  * The flags with each flag of the installed guard that the user does not pass, its image and authority, and what
@@ -54,10 +51,7 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
     ...(before === undefined ? [] : describeFlags(before, flags, guard !== undefined)),
     ...compareSettings(flags, isGiven, guard),
   ];
-  if (!isGiven('singleNode')) {
-    if (before === undefined && isSingleNode) notes.push(SINGLE_NODE_NOTE);
-    if (installed?.hasDeployment === false && !isSingleNode) notes.push(UNKNOWN_REPLICAS_NOTE);
-  }
+  if (!isGiven('singleNode') && before === undefined && isSingleNode) notes.push(SINGLE_NODE_NOTE);
   if (before?.['tls'] === 'generated' && authority === undefined && !isReplaced) {
     notes.push(
       'the Secret machineconfig-guard-ca is missing: created a new authority. Calls fail until all pods use it',
