@@ -169,7 +169,8 @@ function rejectUnknownSubcommand(command: Command): void {
   const [given] = command.args;
   if (command.commands.length === 0 || given === undefined) return;
   const known = joinWithAnd(command.commands.map((subcommand) => subcommand.name()));
-  throw new CliError(`${command.name()} has no command "${given}"; it has ${known}`, EXIT_CODE.usage);
+  const message = `${command.name()} has no command "${given}"; it has ${known}, and flags such as --role`;
+  throw new CliError(message, EXIT_CODE.usage);
 }
 
 /** Makes commander write to `io`, and throw instead of ending the process. */

@@ -80,7 +80,9 @@ export function createOutputOption(hasNames = false): Option {
 
 /** `oc get machineconfig -o name` prints a prefix that ends with a slash. */
 export function parseConfigName(value: string): ConfigName {
-  const name = value.replace(/^.*\//, '');
+  const name = value.replace(/^(?:mc|machineconfigs?)\b[^/]*\//i, '');
+  if (name.includes('/'))
+    throw new CliError(`"${value}" is not a MachineConfig; for a copy on a node, use restore --from`, EXIT_CODE.usage);
   if (name.trim() === '') throw new CliError('config name must not be empty', EXIT_CODE.usage);
   return toConfigName(name);
 }

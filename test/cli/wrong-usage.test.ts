@@ -26,7 +26,11 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ['verify', ['x'], /: too many arguments for 'verify'\. Expected 0 arguments but got 1; see --help\n$/],
   ['render', ['--frobnicate'], /: unknown option '--frobnicate'; see --help\n$/],
   ['render', [], /: --out is needed: a directory, or - for one YAML stream\n$/],
-  ['check', ['manifest', 'x'], 'check has no command "manifest"; it has manifests and bootstrap\n'],
+  [
+    'check',
+    ['manifest', 'x'],
+    'check has no command "manifest"; it has manifests and bootstrap, and flags such as --role\n',
+  ],
   ['who-uses', ['--request-timeout', '5x'], 'Must be a duration'],
   ['who-uses', ['-n', 'a'], "unknown option '-n'"],
   [
@@ -36,6 +40,7 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ],
   ['who-uses', ['--unused', NEW], '--unused takes no names; drop --unused, or drop the names\n'],
   ['who-uses', [''], 'config name must not be empty\n'],
+  ['who-uses', ['node/a'], '"node/a" is not a MachineConfig; for a copy on a node, use restore --from\n'],
   ['who-uses', ['worker-'], `"worker-" begins several names: ${OLD} and ${NEW}; add more characters\n`],
 ])('%s with %j exits with 2', async (command, args, sentence) => {
   const { run } = await startHealthyCluster();
