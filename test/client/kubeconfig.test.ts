@@ -41,10 +41,11 @@ function hostOf(options: ClusterFlags, env: Record<string, string> = {}) {
 
 test('loads --kubeconfig, else existing files in KUBECONFIG, else ~/.kube/config, else the account of the pod', () => {
   const flag = writeKubeconfig('flag', 'flag');
-  const files = [path.join(home, 'missing'), writeKubeconfig('one', 'one'), writeKubeconfig('two', 'two')];
-  // It defines the names of another file, whose values win, and has no context of its own.
-  files.push(writeKubeconfig('three', 'one'));
-  writeFileSync(files[3] ?? '', readFileSync(files[3] ?? '', 'utf8').replaceAll('one.example', 'three.example'));
+  // It defines the names of an earlier file, whose values win.
+  const three = writeKubeconfig('three', 'one');
+  writeFileSync(three, readFileSync(three, 'utf8').replaceAll('one.example', 'three.example'));
+  // Also the context of an earlier file wins.
+  const files = [path.join(home, 'missing'), writeKubeconfig('one', 'one'), three, writeKubeconfig('two', 'two')];
   const KUBECONFIG = files.join(path.delimiter);
   vi.stubEnv('KUBERNETES_SERVICE_PORT', '443');
   const account = path.join(home, 'pod', 'var/run/secrets/kubernetes.io/serviceaccount');
