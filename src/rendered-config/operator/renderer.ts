@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import { ProgramError, type ProgramResult, runProgram } from './run-program.ts';
 import { formatPath } from '../../files/file-error.ts';
 
@@ -13,8 +14,6 @@ export type Renderer = (input: string, output: string, version: string) => Promi
 /** In the first directory. */
 export const PULL_SECRET_FILE = 'zz-machineconfig-guard-pull-secret.yaml';
 const CONTROLLER = 'machine-config-controller';
-const RENDER_TIMEOUT_MS = 120_000;
-const PULL_TIMEOUT_MS = 600_000;
 
 /**
  * Finds the operator of a release.
@@ -40,8 +39,7 @@ export async function findRenderer(
   }
   return async (input, output, version) => {
     const args = [...createArguments(input, output), `--templates=${templates}`];
-    const env = { RELEASE_VERSION: version };
-    return await runProgram(program, args, { env, timeoutMs: RENDER_TIMEOUT_MS, signal });
+    return await runProgram(program, args, { env: { RELEASE_VERSION: version }, signal });
   };
 }
 
@@ -53,7 +51,7 @@ export async function findOperatorImage(release: string, authfile: string | unde
   const args = ['adm', 'release', 'info', '--image-for=machine-config-operator', release];
   const auth = authfile === undefined ? [] : [`--registry-config=${authfile}`];
   try {
-    const result = await runProgram('oc', [...args, ...auth], { timeoutMs: PULL_TIMEOUT_MS, signal });
+    const result = await runProgram('oc', [...args, ...auth], { signal });
     // A warning follows on stderr.
     if (result.exitCode === 0) return result.output.split('\n', 1)[0] ?? '';
     throw new ProgramError(`oc failed: ${getLastLine(result)}`);
@@ -69,12 +67,11 @@ function createArguments(input: string, output: string): string[] {
 
 async function findImage(image: string, authfile: string | undefined, signal: AbortSignal): Promise<Renderer> {
   const engine = await findEngine(signal);
-  const run = async (args: readonly string[], timeoutMs: number): Promise<ProgramResult> =>
-    await runProgram(engine, args, { timeoutMs, signal });
-  const { exitCode } = await run(['image', 'inspect', '--format={{.Id}}', image], RENDER_TIMEOUT_MS);
+  const run = async (...args: readonly string[]): Promise<ProgramResult> => await runProgram(engine, args, { signal });
+  const { exitCode } = await run('image', 'inspect', '--format={{.Id}}', image);
   if (exitCode !== 0) {
     const auth = authfile === undefined ? [] : [`--authfile=${authfile}`];
-    const pull = await run(['pull', '--quiet', ...auth, image], PULL_TIMEOUT_MS);
+    const pull = await run('pull', '--quiet', ...auth, image);
     if (pull.exitCode !== 0) throw new ProgramError(`${engine} cannot pull ${image}: ${getLastLine(pull)}`);
   }
   // With docker, the files of root could not be deleted.
@@ -86,11 +83,10 @@ async function findImage(image: string, authfile: string | undefined, signal: Ab
     const flags = [...limits, '--security-opt=no-new-privileges', `--name=${name}`, ...volumes];
     const entry = [`--env=RELEASE_VERSION=${version}`, `--entrypoint=/usr/bin/${CONTROLLER}`, image];
     try {
-      return await run(['run', ...flags, ...entry, ...createArguments('/in', '/out')], RENDER_TIMEOUT_MS);
+      return await run('run', ...flags, ...entry, ...createArguments('/in', '/out'));
     } catch (error) {
       // The container outlives a client that was killed.
-      const options = { timeoutMs: RENDER_TIMEOUT_MS, signal: new AbortController().signal };
-      await runProgram(engine, ['rm', '--force', name], options).catch(() => undefined);
+      await runProgram(engine, ['rm', '--force', name], { signal: NEVER_ABORTED }).catch(() => undefined);
       throw error;
     }
   };
@@ -99,7 +95,7 @@ async function findImage(image: string, authfile: string | undefined, signal: Ab
 async function findEngine(signal: AbortSignal): Promise<string> {
   for (const engine of ['podman', 'docker']) {
     try {
-      const { exitCode } = await runProgram(engine, ['--version'], { timeoutMs: RENDER_TIMEOUT_MS, signal });
+      const { exitCode } = await runProgram(engine, ['--version'], { signal });
       if (exitCode === 0) return engine;
     } catch (error) {
       if (!(error instanceof ProgramError)) throw error;

@@ -1,6 +1,10 @@
 import { execFile, type ExecFileException } from 'node:child_process';
 import { promisify, stripVTControlCharacters } from 'node:util';
+import { withTimeout } from '../../common/wait.ts';
+import { isTimeout } from '../../kube/errors.ts';
 
+/** For the pull of an image over a slow connection. A render takes seconds. */
+const TIMEOUT_MS = 600_000;
 const MAX_OUTPUT = 16 * 1024 ** 2;
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
@@ -22,22 +26,23 @@ export interface ProgramResult {
 
 /**
  * Runs a program without input until it ends.
- * @throws ProgramError if it does not start, or after the timeout; the signal's reason
+ * @throws ProgramError if it does not start, or after 10 minutes; the signal's reason
  */
 export async function runProgram(
   program: string,
   args: readonly string[],
-  { env = {}, timeoutMs, signal }: { env?: NodeJS.ProcessEnv; timeoutMs: number; signal: AbortSignal },
+  { env = {}, signal }: { env?: NodeJS.ProcessEnv; signal: AbortSignal },
 ): Promise<ProgramResult> {
+  const { code, cause, stdout, stderr } = await withTimeout(TIMEOUT_MS, signal, async (limited) => {
+    const limits = { killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT, signal: limited } as const;
+    const result = promisify(execFile)(program, args, { ...limits, env: { ...process.env, ...env } });
+    result.child.stdin?.end();
+    return await result
+      .then((output) => ({ ...output, code: 0, cause: undefined }))
+      .catch((error: ExecFileException & { stdout: string; stderr: string }) => error);
+  });
   signal.throwIfAborted();
-  const limits = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT, signal } as const;
-  const result = promisify(execFile)(program, args, { ...limits, env: { ...process.env, ...env } });
-  result.child.stdin?.end();
-  const { code, killed, stdout, stderr } = await result
-    .then((output) => ({ ...output, code: 0, killed: false }))
-    .catch((error: ExecFileException & { stdout: string; stderr: string }) => error);
-  signal.throwIfAborted();
+  if (isTimeout(cause)) throw new ProgramError(`${program} has not ended after ${TIMEOUT_MS / 1000} s`);
   if (typeof code === 'string') throw new ProgramError(`cannot run ${program}: ${REASONS[code] ?? code}`);
-  if (killed === true) throw new ProgramError(`${program} has not ended after ${timeoutMs / 1000} s`);
   return { exitCode: code ?? null, output: stripVTControlCharacters(stdout + stderr) };
 }

@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import { NEVER_ABORTED } from '../../../src/common/wait.ts';
 import { ProgramError, runProgram } from '../../../src/rendered-config/operator/run-program.ts';
 import { createTemporaryDirectory } from '../../cli/temporary-directory.ts';
+import { fakeUntilEnd } from '../../support/until-end.ts';
 
-const TIMEOUT_MS = 60_000;
-
-async function runShell(script: string, timeoutMs = TIMEOUT_MS, signal = new AbortController().signal) {
-  return await runProgram('sh', ['-c', script], { env: { MCG_TEST: 'a' }, timeoutMs, signal });
+async function runShell(script: string, signal = NEVER_ABORTED) {
+  return await runProgram('sh', ['-c', script], { env: { MCG_TEST: 'a' }, signal });
 }
 
 test('returns the exit code, and what the program prints on both streams', async () => {
@@ -19,19 +20,26 @@ test('returns the exit code, and what the program prints on both streams', async
 });
 
 // `sleep` outlives its shell, and keeps the streams open.
-test('ends the program after the timeout, and if it is aborted', async () => {
-  const file = path.join(createTemporaryDirectory(), 'file');
-  const script = `trap '' TERM; sleep 3; touch ${file}`;
-  await expect(runShell(script, 500)).rejects.toThrow(new ProgramError('sh has not ended after 0.5 s'));
-  expect(existsSync(file)).toBe(false);
-  await expect(runShell('sleep 3', TIMEOUT_MS, AbortSignal.timeout(50))).rejects.toThrow('aborted due to timeout');
-  await expect(runShell('true', TIMEOUT_MS, AbortSignal.abort())).rejects.toThrow('aborted');
+test('ends the program after 10 minutes, and if it is aborted', async () => {
+  const directory = createTemporaryDirectory();
+  const [started, ended] = ['started', 'ended'].map((name) => path.join(directory, name)) as [string, string];
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  const onEnd = vi.fn();
+  const run = runShell(`trap '' TERM; touch ${started}; sleep 3; touch ${ended}`).finally(onEnd);
+  run.catch(() => {});
+  while (!existsSync(started)) await setImmediate();
+  await vi.advanceTimersByTimeAsync(599_999);
+  expect(onEnd).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  await expect(run).rejects.toThrow(new ProgramError('sh has not ended after 600 s'));
+  expect(existsSync(ended)).toBe(false);
+  await expect(runShell('sleep 3', AbortSignal.timeout(50))).rejects.toThrow('aborted due to timeout');
+  await expect(runShell('true', AbortSignal.abort())).rejects.toThrow('aborted');
 });
 
 test.each([
   ['/none/a', 'cannot run /none/a: it does not exist'],
   ['/etc/passwd', 'cannot run /etc/passwd: it is not executable'],
 ])('says why it cannot run %s', async (program, message) => {
-  const options = { timeoutMs: TIMEOUT_MS, signal: new AbortController().signal };
-  await expect(runProgram(program, [], options)).rejects.toThrow(new ProgramError(message));
+  await expect(runProgram(program, [], { signal: NEVER_ABORTED })).rejects.toThrow(new ProgramError(message));
 });
