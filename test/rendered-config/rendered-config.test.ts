@@ -1,6 +1,8 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { type Dir, Dirent, mkdirSync, symlinkSync } from 'node:fs';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { FileError } from '../../src/files/file-error.ts';
 import {
@@ -176,6 +178,20 @@ test('reads every rendered config below a directory, equal copies as one and oth
   expect(await read((name) => name === OTHER_NAME)).toEqual({ configs: [other], problems: [] });
   write('host/currentconfig', { ...CONFIG, spec: { ...CONFIG.spec, fips: true } });
   expect((await read()).configs).toEqual([both, [NAME, `${directory}/host/currentconfig`], other]);
+});
+
+test('finds the config in a must-gather of 250 nodes', async () => {
+  write('a.yaml', YAML);
+  const entries = await fs.readdir(directory, { withFileTypes: true });
+  const others = Array.from({ length: 50_000 }, (_, index) => Object.assign(new Dirent(), { name: `${index}.log` }));
+  const opendir = vi.spyOn(fs, 'opendir').mockResolvedValue([...others, ...entries] as unknown as Dir);
+  syncBuiltinESMExports();
+  try {
+    expect((await read()).configs).toEqual([[NAME, `${directory}/a.yaml`]]);
+  } finally {
+    opendir.mockRestore();
+    syncBuiltinESMExports();
+  }
 });
 
 test('names at most ten unusable files that look like a config, and reads at most 50 copies', async () => {
