@@ -77,3 +77,17 @@ test('the panel Mode shows the name of each mode', () => {
   const terms = valueMaps.map(({ value, text }) => `${value} * mcguard_mode{mode="${text}"}`);
   expect(targets[0]?.expr).toBe(`max(${terms.join(' or ').replace('1 * ', '')})`);
 });
+
+test('the panel Dangling references is red from the first one on, in the console and in Grafana', () => {
+  const { colors = [], thresholds = '', options } =
+    PANELS.find(({ title }) => title === 'Dangling references') ?? expect.fail('there is no such panel');
+  const limits = thresholds.split(',').map(Number);
+  const findColors = (value: number) => [
+    options?.fieldOptions.thresholds.findLast((each) => each.value <= value)?.color,
+    colors[limits.filter((limit) => limit <= value).length],
+  ];
+  expect([0, 1].map(findColors)).toEqual([
+    ['green', '#299c46'],
+    ['red', '#d44a3a'],
+  ]);
+});

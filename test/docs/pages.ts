@@ -29,6 +29,11 @@ export function readTableRows(page: string): string[][] {
 export type Panel = Readonly<Record<'title' | 'type' | 'datasource', string>> & {
   readonly format?: string;
   readonly yaxes?: readonly { readonly format: string }[];
+  readonly colors?: readonly string[];
+  readonly thresholds?: string;
+  readonly options?: {
+    readonly fieldOptions: { readonly thresholds: readonly { readonly color: string; readonly value: number }[] };
+  };
   readonly valueMaps?: readonly Readonly<Record<'value' | 'text', string>>[];
   readonly targets: readonly Readonly<Record<'expr' | 'legendFormat', string>>[];
 };
