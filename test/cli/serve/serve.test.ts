@@ -72,7 +72,7 @@ describe('as a process', () => {
     expect(serve.stdout() + serve.stderr()).not.toMatch(/Bearer|PRIVATE KEY/);
   });
 
-  test('creates the settings and the Lease that its flags describe', async () => {
+  test('creates the settings and the Lease that its flags describe, and exits with 130 on Ctrl-C', async () => {
     const { cluster } = inspected;
     const serve = startServe({
       '--initial-mode': 'Audit',
@@ -84,8 +84,8 @@ describe('as a process', () => {
       .poll(() => cluster.get('machineconfigguards', 'cluster')?.['spec'])
       .toEqual({ mode: 'Audit', holdSuperseded: '24h' });
     await expect.poll(() => cluster.get('leases', 'machineconfig-guard', 'elsewhere')).toBeDefined();
-    serve.child.kill('SIGTERM');
-    expect((await serve.outcome).exitCode).toBe(0);
+    serve.child.kill('SIGINT');
+    expect((await serve.outcome).exitCode).toBe(130);
     expect(findLine(serve, 'level', 'info')).toBeUndefined();
   });
 
