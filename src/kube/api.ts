@@ -114,7 +114,8 @@ export class KubeApi {
   async json(request: ApiRequest): Promise<unknown> {
     const { body } = await this.request({ timeoutMs: this.#requestTimeoutMs ?? OBJECT_TIMEOUT_MS, ...request });
     const bytes = await readBytes(body, request.signal, MAX_TEXT_BYTES);
-    if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
+    if (bytes.length >= MAX_TEXT_BYTES)
+      throw new ApiUnreachable(`the response is larger than ${MAX_TEXT_BYTES / 2 ** 20} MiB`);
     try {
       return JSON.parse(bytes.toString('utf8'));
     } catch {

@@ -234,7 +234,8 @@ export class Reflector<Item extends { readonly name: string }> {
         const lines = chunk.split('\n');
         lines[0] = rest + (lines[0] ?? '');
         rest = lines.pop() ?? '';
-        if (rest.length > MAX_EVENT_LENGTH) throw new Doubt('a watch event is too large');
+        if (rest.length > MAX_EVENT_LENGTH)
+          throw new Doubt(`a watch event is larger than ${MAX_EVENT_LENGTH / 2 ** 20} MiB`);
         for (const line of lines) if (line !== '') this.#applyEvent(position.path, line);
       }
     } catch (error) {

@@ -135,16 +135,16 @@ test('continues from the newest bookmark without a list if the watch ends', asyn
 const TOO_OLD = { kind: 'Status', code: 410, message: 'too old resource version' };
 
 test.each<[string, Fault]>([
-  ['HTTP 410', { status: 410, body: TOO_OLD }],
-  ['an ERROR event 410', (response) => response.end(toEvent('ERROR', TOO_OLD))],
-  ['an ERROR event 500', (response) => response.end(toEvent('ERROR', { ...TOO_OLD, code: 500 }))],
-  ['a line that is not JSON', (response) => response.end('garbage\n')],
-  ['an event without an object', (response) => response.end(toEvent('MODIFIED', undefined))],
-  ['an event of an unknown type', (response) => response.end(toEvent('FUTURE', toNode('a', 'x')))],
-  ['an event that is too large', (response) => void response.write('x'.repeat(9 * 1024 * 1024))],
-])('lists again after %s', async (_title, fault) => {
+  ['the version to watch from is gone', { status: 410, body: TOO_OLD }],
+  ['the watch reported an error (410)', (response) => response.end(toEvent('ERROR', TOO_OLD))],
+  ['the watch reported an error (500)', (response) => response.end(toEvent('ERROR', { ...TOO_OLD, code: 500 }))],
+  ['a watch event is not JSON', (response) => response.end('garbage\n')],
+  ['a watch event has no object', (response) => response.end(toEvent('MODIFIED', undefined))],
+  ['a watch event has the unknown type FUTURE', (response) => response.end(toEvent('FUTURE', toNode('a', 'x')))],
+  ['a watch event is larger than 8 MiB', (response) => void response.write('x'.repeat(9 * 1024 * 1024))],
+])('lists again if %s', async (reason, fault) => {
   let watchCount = 0;
-  const { known, listCount, awaitWatch } = await follow({
+  const { known, listCount, awaitWatch, messages } = await follow({
     onRequest: ({ isWatch }, cluster) => {
       if (!isWatch || (watchCount += 1) > 1) return 'pass';
       setConfig(cluster, 'a', 'rendered-2');
@@ -154,6 +154,7 @@ test.each<[string, Fault]>([
   await awaitWatch();
   await expect.poll(known).toEqual(['a rendered-2']);
   expect(listCount()).toBe(2);
+  expect(messages()).toEqual([`listing again: ${reason}`]);
 });
 
 test('does not accept an older list unless the probe finds that versions went back', async () => {

@@ -39,7 +39,8 @@ export abstract class ListParser {
   parse(): void {
     if (this.#length < this.#minLength) return;
     this.#parse(false);
-    if (this.#length > MAX_PART_BYTES) throw new MalformedList('a part of the list is too large');
+    if (this.#length > MAX_PART_BYTES)
+      throw new MalformedList(`a part of the list is larger than ${MAX_PART_BYTES / 2 ** 20} MiB`);
     this.#minLength = Math.min(2 * this.#length, MAX_PART_BYTES);
   }
 

@@ -131,7 +131,7 @@ async function parseBody(body: ApiResponse['body'], parser: ListParser, signal: 
     try {
       // The image exposes the collection (Containerfile).
       if (bytes % BYTES_PER_COLLECTION < chunk.length) globalThis.gc?.({ type: 'minor' });
-      if (bytes > MAX_BYTES) throw new MalformedList('the list is too large');
+      if (bytes > MAX_BYTES) throw new MalformedList(`the list is larger than ${MAX_BYTES / 2 ** 20} MiB`);
       parser.write(chunk);
       if (bytes % BYTES_PER_TURN >= chunk.length) return;
       parser.parse();

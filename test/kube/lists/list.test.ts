@@ -53,8 +53,8 @@ const ITEMS = Array.from({ length: 50_001 }, (_, at) => ({ name: `w${at}` }));
 test.each([
   ['JSON', JSON_TYPE, toJson(ITEMS.map((metadata) => ({ metadata }))), 'the list has more than 50000 items'],
   ['protobuf', PROTOBUF, encodeAnswer(encodeList(ITEMS)), 'the list has more than 50000 items'],
-  ['JSON', JSON_TYPE, `{"items":["${'x'.repeat(10 * 2 ** 20)}`, 'a part of the list is too large'],
-  ['protobuf', PROTOBUF, encodeAnswer(bytesField(2, 'x'.repeat(10 * 2 ** 20))), 'a part of the list is too large'],
+  ['JSON', JSON_TYPE, `{"items":["${'x'.repeat(10 * 2 ** 20)}`, 'a part of the list is larger than 8 MiB'],
+  ['protobuf', PROTOBUF, encodeAnswer(bytesField(2, 'x'.repeat(10 * 2 ** 20))), 'a part of the list is larger than 8 MiB'],
   ['protobuf', PROTOBUF, '\0'.repeat(1_000_000), 'the response is not protobuf'],
 ])(
   'does not read a list in %s to its end if it is endless or malformed',
@@ -68,7 +68,7 @@ test.each([
 test('does not read more than 1 GiB of a list', async () => {
   // In one chunk, because a parser would take seconds. The system provides the memory of an empty buffer only on use.
   const { list, body } = createList(Buffer.alloc(2 ** 30 + 1), JSON_TYPE, undefined, 2 ** 31);
-  await expect(list(() => {})).rejects.toThrow('the list is too large');
+  await expect(list(() => {})).rejects.toThrow('the list is larger than 1024 MiB');
   expect(body.destroyed).toBe(true);
 });
 
