@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { MODES } from '../../src/api/settings.ts';
 import { ALERTS } from '../e2e/monitoring/alerting-rules.ts';
 import { OTHER, startWorld, UNUSED } from '../virtual-time/world.ts';
-import { listFiles, listPanels, readFile, readTableRows } from './pages.ts';
+import { listFiles, listPanels, readDashboard, readFile, readTableRows } from './pages.ts';
 
 const PAGE_ROWS = readTableRows('docs/monitoring.md');
 const METRIC_ROWS = PAGE_ROWS.filter(([name]) => name?.startsWith('`'));
@@ -62,12 +63,23 @@ function findUnit(expr: string): string {
   return expr.includes('_bytes') ? 'bytes' : 'short';
 }
 
-test.each(PANELS)('the console can draw the panel $title', ({ type, datasource, format, yaxes, targets }) => {
+test.each(PANELS)('the console can draw the panel $title', ({ type, datasource, format, yaxes, targets, ...panel }) => {
   expect(DRAWN_TYPES).toContain(type);
   const unit = type === 'graph' ? yaxes?.[0]?.format : format;
   for (const { expr } of targets) expect(unit).toBe(findUnit(expr));
+  // By default, Grafana shows the average.
+  expect(panel.valueName).toBe(type === 'graph' ? undefined : 'current');
   // The console would interpret a name as a plugin.
-  expect(datasource).toBe('$datasource');
+  const variables = readDashboard().templating.list.map((variable) => ({ ...variable, name: `$${variable.name}` }));
+  expect(variables).toMatchObject([{ name: datasource, type: 'datasource', query: 'prometheus' }]);
+});
+
+test('the console looks for the dashboard where its overlay puts it', () => {
+  const { configMapGenerator } = parse(readFile('manifests/overlays/dashboard/kustomization.yaml')) as object & {
+    readonly configMapGenerator: unknown;
+  };
+  const options = { labels: { 'console.openshift.io/dashboard': 'true' } };
+  expect(configMapGenerator).toMatchObject([{ namespace: 'openshift-config-managed', options }]);
 });
 
 test('the panel Mode shows the name of each mode', () => {

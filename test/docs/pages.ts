@@ -29,6 +29,7 @@ export function readTableRows(page: string): string[][] {
 export type Panel = Readonly<Record<'title' | 'type' | 'datasource', string>> & {
   readonly format?: string;
   readonly yaxes?: readonly { readonly format: string }[];
+  readonly valueName?: string;
   readonly colors?: readonly string[];
   readonly thresholds?: string;
   readonly options?: {
@@ -40,6 +41,7 @@ export type Panel = Readonly<Record<'title' | 'type' | 'datasource', string>> & 
 
 /** The dashboard. Kustomize generates its object from the file. */
 export interface Dashboard {
+  readonly templating: { readonly list: readonly Readonly<Record<'name' | 'query' | 'type', string>>[] };
   readonly rows: readonly { readonly panels: readonly Panel[] }[];
 }
 
