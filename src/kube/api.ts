@@ -249,8 +249,6 @@ export const WATCHES: Purpose = { name: 'watches', maxConnections: Number.POSITI
 const SILENCE_MS = 1_000;
 /** An idle connection can die silently. The guard reads its settings each second, so one stays open. */
 const MAX_IDLE_MS = 5_000;
-/** Detects a peer that disappeared silently. Requests have their own timeouts. */
-const TCP_KEEP_ALIVE_MS = 15_000;
 
 /**
  * Sends requests over connections that it keeps. If a GET has no response after a second of silence, its connection
@@ -298,7 +296,7 @@ export class Transport {
     if (!isDeepStrictEqual(this.#tls, tls)) this.#agents.clear();
     this.#tls = tls;
     const maxSockets = purpose.maxConnections;
-    const options = { keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, maxSockets, timeout: MAX_IDLE_MS, ...tls };
+    const options = { keepAlive: true, maxSockets, timeout: MAX_IDLE_MS, ...tls };
     const agent = this.#agents.get(purpose) ?? new Agent(options);
     this.#agents.set(purpose, agent);
     return agent;
