@@ -18,11 +18,13 @@ const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin',
 const USED = toClusterState(NAME, [nodeReferrer('w0', NAME, 'currentConfig')]);
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
+/** As much of a longer reason as the log has. */
+const REASON = 'x'.repeat(253);
 const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>
   decide(review, USED, settings, { createdAt: () => undefined });
 const IN_USE = decideUsed();
 const WOULD_DENY = decideUsed(REVIEW, AUDIT);
-const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: 'CHG-7\u202e' } });
+const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: `${REASON}\u202eyyy` } });
 const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
 const NOW = new Date('2026-11-21T12:00:00Z');
@@ -31,8 +33,8 @@ const DENIAL_EVENT = `${ABOUT} DeletionDenied: kube:admin: ${IN_USE.message}`;
 const NOTHING = { events: [], lastDenial: undefined, deletions: {} };
 const DENIAL = { time: NOW, name: NAME, user: 'kube:admin', referrers: IN_USE.references };
 const DELETION = { [NAME]: { time: NOW, user: 'kube:admin' } };
-const OVERRIDE = { [NAME]: { ...DELETION[NAME], reason: 'CHG-7' } };
-const OVERRIDE_EVENT = `${ABOUT} DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
+const OVERRIDE = { [NAME]: { ...DELETION[NAME], reason: `${REASON}...` } };
+const OVERRIDE_EVENT = `${ABOUT} DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: ${REASON}...`;
 
 let recorder: AnswerRecorder;
 let registry: Registry<OpenMetricsContentType>;
@@ -94,7 +96,7 @@ test.each<[string, Verdict, ConfigState, Review, object]>([
   const { code, outcome, config = '' } = verdict;
   const fields = { uid: 'review-uid', user: 'kube:admin', code, verdict: outcome, name: config, ms: 12 };
   const referrers = verdict.references.map(() => ({ kind: 'Node', name: 'w0', field: 'currentConfig' }));
-  const reason = outcome === 'overridden' ? { overrideReason: 'CHG-7' } : {};
+  const reason = outcome === 'overridden' ? { overrideReason: `${REASON}...` } : {};
   const others = { dryRun: review.isDryRun, path: 'none', referrers, referrersTotal: referrers.length };
   expect(lines).toMatchObject([{ ...fields, ...others, ...reason }]);
   expect(lines[0]?.['level']).toBe(outcome === 'allowed' ? 30 : 40);
@@ -121,11 +123,13 @@ test.each<[string, Verdict, ConfigState, string, object]>([
   ],
 ])('counts a review %s, and logs one in 10 s', async (_case, verdict, configState, metric, line) => {
   recordMany(20, verdict, configState);
-  vi.advanceTimersByTime(10_001);
-  record(verdict, configState);
-  expect(await readMetric(metric)).toEqual([expect.stringMatching(/ 21$/)]);
+  for (const ms of [9_999, 1]) {
+    vi.advanceTimersByTime(ms);
+    record(verdict, configState);
+  }
+  expect(await readMetric(metric)).toEqual([expect.stringMatching(/ 22$/)]);
   expect(readRecords()).toEqual(NOTHING);
-  expect(lines).toMatchObject([line, { ...line, suppressed: 19 }]);
+  expect(lines).toMatchObject([line, { ...line, suppressed: 20 }]);
 });
 
 test('lets an Event of another code or user not be taken for a repetition', () => {
@@ -147,10 +151,13 @@ test('logs 5,000 reviews of an address at once and 20 per second, and counts all
   expect(lines.filter(({ code }) => code === undefined)).toMatchObject([unlogged]);
   vi.advanceTimersByTime(1_000);
   recordMany(100, IN_USE, 'exists');
+  // Others do not make the recorder forget the address.
+  for (let at = 0; at < 999; at += 1) record(ALLOWED, 'exists', { address: `10.0.1.${at}` });
+  recordMany(100, IN_USE, 'exists');
   expect(countLogged('MCG_IN_USE')).toBe(5_020);
   // At most 20,000 of all addresses.
   recordMany(30_000, UNVERIFIED, 'exists', 10);
-  expect(countLogged('MCG_UNVERIFIED')).toBe(20_000 - 5_020 + 80);
+  expect(countLogged('MCG_UNVERIFIED')).toBe(20_000 - 5_020 - 999 + 80);
 });
 
 test('logs and announces an override during a flood of other reviews from the same and other addresses', () => {

@@ -119,8 +119,10 @@ test('a stop ends within 21 s, although an answer, an Event, a scrape and the Le
   // Both wait longer than the guard.
   void replica.sendReview(USED, { user: 'other' }).catch(() => {});
   void replica.sendReview(UNUSED, { timeout: '30s' }).catch(() => {});
+  const last = replica.sendReview(UNUSED);
   await clock.pass(17_000);
   expect(replica.isEnded()).toBe(true);
+  expect((await last).code).toBe('MCG_UNVERIFIED');
 });
 
 test('a stop waits for the last Event', async () => {
