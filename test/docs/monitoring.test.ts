@@ -91,8 +91,11 @@ test('the panel Mode shows the name of each mode', () => {
 });
 
 test('the panel Dangling references is red from the first one on, in the console and in Grafana', () => {
-  const { colors = [], thresholds = '', options } =
-    PANELS.find(({ title }) => title === 'Dangling references') ?? expect.fail('there is no such panel');
+  const {
+    colors = [],
+    thresholds = '',
+    options,
+  } = PANELS.find(({ title }) => title === 'Dangling references') ?? expect.fail('there is no such panel');
   const limits = thresholds.split(',').map(Number);
   const findColors = (value: number) => [
     options?.fieldOptions.thresholds.findLast((each) => each.value <= value)?.color,

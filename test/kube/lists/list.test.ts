@@ -54,7 +54,12 @@ test.each([
   ['JSON', JSON_TYPE, toJson(ITEMS.map((metadata) => ({ metadata }))), 'the list has more than 50000 items'],
   ['protobuf', PROTOBUF, encodeAnswer(encodeList(ITEMS)), 'the list has more than 50000 items'],
   ['JSON', JSON_TYPE, `{"items":["${'x'.repeat(10 * 2 ** 20)}`, 'a part of the list is larger than 8 MiB'],
-  ['protobuf', PROTOBUF, encodeAnswer(bytesField(2, 'x'.repeat(10 * 2 ** 20))), 'a part of the list is larger than 8 MiB'],
+  [
+    'protobuf',
+    PROTOBUF,
+    encodeAnswer(bytesField(2, 'x'.repeat(10 * 2 ** 20))),
+    'a part of the list is larger than 8 MiB',
+  ],
   ['protobuf', PROTOBUF, '\0'.repeat(1_000_000), 'the response is not protobuf'],
 ])(
   'does not read a list in %s to its end if it is endless or malformed',

@@ -24,7 +24,7 @@ test('ends the program after 10 minutes, and if it is aborted', async () => {
   const directory = createTemporaryDirectory();
   const [started, ended] = ['started', 'ended'].map((name) => path.join(directory, name)) as [string, string];
   fakeUntilEnd('setTimeout', 'clearTimeout');
-  const onEnd = vi.fn();
+  const onEnd = vi.fn<() => void>();
   const run = runShell(`trap '' TERM; touch ${started}; sleep 3; touch ${ended}`).finally(onEnd);
   run.catch(() => {});
   while (!existsSync(started)) await setImmediate();
