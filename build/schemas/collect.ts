@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import { KindCatalog, type KindVersion } from '../../src/manifests/schemas.ts';
-import { convertSchema, type Json, resolvePointer } from './convert-schema.ts';
+import { convertSchema, FORMATS, type Json, RECURSIVE, resolvePointer, sortKeys } from './convert-schema.ts';
 import { downloadModule, runGo } from './go-modules.ts';
 import { addOverlay, addTypeOverlay, checkOverlay, removeRules } from './overlay.ts';
 import {
   AGGREGATED,
   API,
+  AUTOSCALER,
   IGNITION,
   KUBERNETES,
   METAL3,
@@ -69,6 +71,7 @@ const MONITORING_FILES = ['podmonitors', 'prometheusrules', 'servicemonitors'].m
 const METAL3_FILES = ['baremetalhosts', 'hostfirmwaresettings'].map(
   (name) => `config/base/crds/bases/metal3.io_${name}.yaml`,
 );
+const AUTOSCALER_FILES = ['01_clusterautoscaler', '02_machineautoscaler'].map((name) => `install/${name}.crd.yaml`);
 const METADATA = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 /** An API server serves only these without a flag. */
 const SERVED_VERSION = /(?:^|\/)v\d+$|^flowcontrol\.\S+\/v1beta[23]$/;
@@ -82,7 +85,7 @@ export async function collectSchemas(): Promise<string[]> {
   const getType = (name: string): unknown =>
     convertSchema(types.find((type) => type.name === name)?.schema ?? {}, { ignoresCase: true });
   const kubelet = getType('k8s.io/kubelet/config/v1beta1 KubeletConfiguration');
-  const metadata = await readMetadata();
+  const { metadata, recursive } = await readNewestTypes();
   const releases = new Map<string, readonly FoundKind[]>();
   for (const release of RELEASES) {
     const kinds = await collectRelease(release, kubelet);
@@ -92,26 +95,47 @@ export async function collectSchemas(): Promise<string[]> {
     );
   }
   const ignition = await collectIgnition(getType('github.com/coreos/ignition/config/v2_2/types Config'));
-  const lines = formatLines(releases, [...ignition, ...createOpenKinds(metadata)]);
+  const lines = formatLines(releases, [...ignition, ...createOpenKinds(metadata)], recursive);
   checkOverlay();
   return lines;
 }
 
-/** Kinds without a CRD in any module, and the one that stands for all others. Only their metadata have a schema. */
+/**
+ * Kinds without a CRD in any module, and the one that stands for all others. Only their metadata have a schema. Besides
+ * them what each format of a CRD means, as the fields of a kind.
+ */
 function createOpenKinds(metadata: unknown): FoundKind[] {
   const schema = { isOpen: true, properties: { metadata }, type: 'object' };
   const source = `${KUBERNETES}@${RELEASES.at(-1)?.kubernetes} swagger.json`;
-  return Object.entries({ ...WITHOUT_SCHEMA, 'internal/any Object': 'Cluster' }).map(([name, scope]) => {
+  const formats = Array.from(FORMATS, (format) => {
+    const type = format.startsWith('int') ? 'integer' : 'string';
+    return [format, convertSchema({ type, format }, {})] as const;
+  });
+  const allFormats = {
+    apiVersion: 'internal/formats',
+    kind: 'Formats',
+    scope: 'Cluster',
+    isGo: false,
+    source: 'k8s.io/apiextensions-apiserver@v0.33.0 pkg/apiserver/validation/formats.go',
+    schema: sortKeys({ properties: sortKeys(Object.fromEntries(formats)) }),
+  };
+  const open = Object.entries({ ...WITHOUT_SCHEMA, 'internal/any Object': 'Cluster' }).map(([name, scope]) => {
     const [apiVersion = '', kind = ''] = name.split(' ');
     return { apiVersion, kind, scope, isGo: false, source, schema };
   });
+  return [...open, allFormats];
 }
 
-/** All releases accept the same metadata. */
-async function readMetadata(): Promise<unknown> {
+/** The types that are the same for all releases: the metadata, and the one that contains itself. */
+async function readNewestTypes(): Promise<{ readonly metadata: unknown; readonly recursive: unknown }> {
   const module = await downloadModule(`${KUBERNETES}@${RELEASES.at(-1)?.kubernetes}`);
   const { definitions } = readJson(join(module, 'api/openapi-spec/swagger.json')) as Swagger;
-  return convertSchema(definitions[METADATA] ?? {}, { definitions, isGo: true });
+  const context = { definitions, isGo: true };
+  const name = Object.keys(definitions).find((each) => each.endsWith(`apiextensions.v1.${RECURSIVE}`));
+  return {
+    metadata: convertSchema(definitions[METADATA] ?? {}, context),
+    recursive: convertSchema({ $ref: `#/definitions/${name}` }, { ...context, addToType: addTypeOverlay }),
+  };
 }
 
 async function collectRelease(release: ReleaseSources, kubelet: unknown): Promise<FoundKind[]> {
@@ -125,15 +149,17 @@ async function collectRelease(release: ReleaseSources, kubelet: unknown): Promis
   const monitoring = await downloadModule(MONITORING);
   const nodeTuning = await downloadModule(NODE_TUNING);
   const metal3 = await downloadModule(METAL3);
+  const autoscaler = await downloadModule(AUTOSCALER);
   folders.push(
     join(olm, 'crds'),
     join(nodeTuning, 'manifests'),
+    ...AUTOSCALER_FILES.map((file) => join(autoscaler, file)),
     ...MONITORING_FILES.map((file) => join(monitoring, file)),
     ...METAL3_FILES.map((file) => join(metal3, file)),
   );
   const definitions = (await runGo(['crds', ...folders])).map((line) => JSON.parse(line) as Definition);
   // A newer release can have more fields.
-  const old = [nodeTuning, metal3];
+  const old = [nodeTuning, metal3, autoscaler];
   const roots = [api, olm, monitoring, ...old, await downloadModule(OPERATOR)];
   const toSource = (path: string): string => {
     const root = roots.find((each) => path.startsWith(each)) ?? '';
@@ -310,13 +336,27 @@ class SharedParts {
   }
 }
 
-function formatLines(releases: ReadonlyMap<string, readonly FoundKind[]>, internal: readonly FoundKind[]): string[] {
+/** The kind in each feature set, or once if all are alike. */
+function addOverlays(kind: FoundKind, release: string): FoundKind[] {
+  const schema = addOverlay(kind, kind.schema as Json, release);
+  const ofDefault = addOverlay(kind, kind.schema as Json, release, 'Default');
+  if (kind.featureSets !== undefined || isDeepStrictEqual(schema, ofDefault)) return [{ ...kind, schema }];
+  return [
+    { ...kind, featureSets: ['Default'], schema: ofDefault },
+    { ...kind, featureSets: ['CustomNoUpgrade', 'DevPreviewNoUpgrade', 'TechPreviewNoUpgrade'], schema },
+  ];
+}
+
+function formatLines(
+  releases: ReadonlyMap<string, readonly FoundKind[]>,
+  internal: readonly FoundKind[],
+  recursive: unknown,
+): string[] {
   const pool = new SharedParts();
   const names = [...releases.keys()];
   const variants = new Map<string, FoundKind & { releases: string[] }>();
   for (const [release, kinds] of releases) {
-    for (const bare of [...kinds, ...internal]) {
-      const kind = { ...bare, schema: addOverlay(bare, bare.schema as Json, release) };
+    for (const kind of [...kinds, ...internal].flatMap((bare) => addOverlays(bare, release))) {
       const { source: _source, ...content } = kind;
       const key = JSON.stringify(content);
       const known = variants.get(key);
@@ -327,11 +367,13 @@ function formatLines(releases: ReadonlyMap<string, readonly FoundKind[]>, intern
   }
   const all = [...variants.values()];
   for (const { schema } of all) pool.count(schema);
+  pool.count(recursive);
+  const part = JSON.stringify({ id: RECURSIVE, schema: pool.replace(recursive, true) });
   const lines = all.map(({ schema, isGo, scope, ...entry }) => {
     const flags = { ...(scope === 'Namespaced' && { isNamespaced: true }), ...(isGo && { isGo }) };
     return JSON.stringify({ ...entry, ...flags, schema: pool.replace(schema, true) });
   });
-  return [JSON.stringify({ releases: names, names: NAMES }), ...lines.toSorted(), ...pool.format()];
+  return [JSON.stringify({ releases: names, names: NAMES }), ...lines.toSorted(), part, ...pool.format()];
 }
 
 function readJson(file: string): unknown {

@@ -56,18 +56,25 @@ const SPECIAL: Readonly<Record<string, Json>> = {
   'meta.v1.FieldsV1': { type: 'object' },
 };
 const DURATION = String.raw`[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)`;
+const DATE = String.raw`\d{4}-(?:(?:0[13578]|1[02])-(?:[0-2]\d|3[01])|(?:0[469]|11)-(?:[0-2]\d|30)|02-[0-2]\d)`;
+const OCTET = String.raw`[\da-fA-F]{2}`;
 const BREAKS = String.raw`[\r\n]*`;
 const DIGIT = String.raw`[A-Za-z\d+\/]${BREAKS}`;
 /** What a text of a format must be, and its pattern. Of most formats, an empty text is like no value. */
 const FORMAT_PATTERNS: Readonly<Record<string, readonly [must: string, pattern: string]>> = {
   byte: ['be Base64', `^${BREAKS}(?:(?:${DIGIT}){4})*(?:(?:${DIGIT}){2}(?:=${BREAKS}){2}|(?:${DIGIT}){3}=${BREAKS})?$`],
+  date: ['be a date, such as 2026-01-31', `^${DATE}$`],
   'date-time': [
     'be a time, such as 2026-01-31T12:00:00Z',
-    String.raw`^$|^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:\d\d)$`,
+    `^$|^${DATE}${String.raw`[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:\d\d)$`}`,
   ],
   duration: ['be a duration, such as 5m', `^(?:${DURATION})?$`],
   'go-duration': ['be a duration, such as 5m', `^${DURATION}$`],
-  hostname: ['be the name of a host', String.raw`^$|^(?=.{1,255}$)[a-zA-Z\d](?:[\x2Da-zA-Z\d.]*[a-zA-Z\d])?$`],
+  email: ['be an email address', '[^@]@[^@]'],
+  // Roughly: Go takes letters and symbols of all languages.
+  hostname: ['be the name of a host', String.raw`^$|^[\p{L}\p{S}\d](?:[\x2D\p{L}\p{S}\d.]*[\p{L}\p{S}\d])?$`],
+  mac: ['be a MAC address, such as 02:00:00:00:00:01', `^${OCTET}(?:(?:[:\\x2D]?${OCTET}){5,19}|(?:${OCTET}\\.?){5,19})$`],
+  uuid: ['be a UUID', String.raw`^[\da-fA-F]{8}\x2D?(?:[\da-fA-F]{4}\x2D?){3}[\da-fA-F]{12}$`],
   quantity: [
     'be a quantity, such as 500m or 8Gi',
     String.raw`^[\x2D+]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]?|[KMGTPE]i|[eE][\x2D+]?\d+)$`,
@@ -79,11 +86,11 @@ export const FORMAT_RULES: Readonly<Record<string, readonly [must: string, cel: 
   ip: ['be an IP address', 'isIP(self)'],
   ipv4: ['be an IPv4 address', "isIP(self) && !self.contains(':')"],
   ipv6: ['be an IPv6 address', "isIP(self) && self.contains(':')"],
-  uri: ['be a URL', 'isURL(self)'],
+  uri: ['be a URL', "isURL(self) || self.startsWith('/')"],
 };
 /** Those that the validator needs besides (src/manifests/cel.ts and src/manifests/validate.ts). */
 const KEPT_FORMATS = new Set(['byte', 'go-duration']);
-const SUBDOMAIN = String.raw`(?=.{1,253}$)[a-z\d](?:[-a-z\d]*[a-z\d])?(?:\.[a-z\d](?:[-a-z\d]*[a-z\d])?)*`;
+const SUBDOMAIN = String.raw`[a-z\d](?:[-a-z\d]*[a-z\d])?(?:\.[a-z\d](?:[-a-z\d]*[a-z\d])?)*`;
 /** What `format.NAME()` of Kubernetes stands for in a rule. */
 const NAMED_FORMATS: Readonly<Record<string, string>> = {
   dns1035Label: String.raw`[a-z](?:[-a-z\d]{0,61}[a-z\d])?`,
@@ -93,11 +100,11 @@ const NAMED_FORMATS: Readonly<Record<string, string>> = {
 };
 const GO_KEYS = new Set(['additionalProperties', 'format', 'items', 'properties', 'required', 'type']);
 /** Those that an API server or Go checks. */
-const FORMATS = new Set(
-  'byte cidr date-time duration go-duration hostname int32 int64 ip ipv4 ipv6 quantity uri'.split(' '),
+export const FORMATS = new Set(
+  'byte cidr date date-time duration email go-duration hostname int32 int64 ip ipv4 ipv6 mac quantity uri uuid'.split(' '),
 );
-/** How deep the schema in a CustomResourceDefinition is checked. */
-const MAX_NESTED = 3;
+/** Only the schema of schemas contains itself. It becomes a part with its name (src/manifests/schemas.ts). */
+export const RECURSIVE = 'JSONSchemaProps';
 const CLASSES: Readonly<Record<string, string>> = {
   '[:cntrl:]': '\\x00-\\x1F\\x7F',
   '[:punct:]': '!-\\/:-@\\[-`{-~',
@@ -150,11 +157,11 @@ function convertFormat(schema: Json): Json {
   return rule === undefined ? kept : { ...kept, cel: [...known, { rule: `self == '' || ${rule}`, must }] };
 }
 
-/** The rule with `matches` instead of what the library of Kubernetes has for names, and with classes of JavaScript. */
+/** The rule with `matches` instead of what the library of Kubernetes has for names. */
 function convertRule(rule: string): string {
-  return convertClasses(rule).replaceAll(
+  return rule.replaceAll(
     /!format\.(\w+)\(\)\.validate\((self(?:\.replace\([^)]*\))?)\)\.hasValue\(\)/g,
-    (_, name: string, value: string) => `${value}.matches(r'^(?:${NAMED_FORMATS[name]})$')`,
+    (_, name: string, value: string) => `(size(${value}) <= 253 && ${value}.matches(r'^(?:${NAMED_FORMATS[name]})$'))`,
   );
 }
 
@@ -175,15 +182,17 @@ function convertReference(original: string, context: Context): unknown {
   // The API server rejects several schemas for the items of a list.
   const reference = original.replace(/JSONSchemaPropsOrArray$/, 'JSONSchemaProps');
   const { definitions = {}, resolve, open = [] } = context;
-  // Only schemas of schemas contain themselves.
-  if (open.filter((each) => each === reference).length > MAX_NESTED) return {};
+  if (open.includes(reference)) return { $ref: RECURSIVE };
   const inner = { ...context, open: [...open, reference] };
   if (resolve !== undefined) return convertSchema(resolve(reference), inner);
   const name = reference.split('/').at(-1) ?? '';
   const special = Object.entries(SPECIAL).find(([ending]) => name.endsWith(`.${ending}`));
   if (special !== undefined) return sortKeys(convertFormat(special[1]));
   const converted = convertSchema(definitions[name] ?? {}, inner) as Json;
-  return context.addToType?.(name, converted) ?? converted;
+  const added = context.addToType?.(name, converted) ?? converted;
+  if (!name.endsWith(`.${RECURSIVE}`)) return added;
+  // Schemas in these need no type.
+  return { ...added, properties: { ...(added['properties'] as Json), allOf: {}, anyOf: {}, not: {}, oneOf: {} } };
 }
 
 function convertValue(key: string, value: unknown, context: Context): unknown {
@@ -231,15 +240,11 @@ export function resolvePointer(document: Json, reference: string): Json {
   return keys.reduce((part, key) => part[key] as Json, document);
 }
 
-/** A text with regular expressions of RE2 without names of classes, which JavaScript does not have. */
-function convertClasses(text: string): string {
-  return Object.entries(CLASSES).reduce((each, [name, set]) => each.replaceAll(name, () => set), text);
-}
-
 /** A pattern of RE2 for JavaScript with the flag `u`. Undefined if it ignores the case, which JavaScript cannot say. */
 function convertPattern(pattern: string): string | undefined {
   if (pattern.includes('(?i)')) return undefined;
-  const plain = convertClasses(pattern).replaceAll(/\\([-_,])/g, (_, character: string) =>
+  const withSets = Object.entries(CLASSES).reduce((each, [name, set]) => each.replaceAll(name, () => set), pattern);
+  const plain = withSets.replaceAll(/\\([-_,])/g, (_, character: string) =>
     character === '-' ? String.raw`\x2D` : character,
   );
   return new RegExp(plain, 'u').source;

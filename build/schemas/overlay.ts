@@ -16,6 +16,8 @@ interface Addition {
   readonly from?: string;
   /** The first release that does not have it any more. */
   readonly before?: string;
+  /** Only for clusters with one of these feature sets. */
+  readonly featureSets?: readonly string[];
   readonly must?: string;
   readonly cel?: string;
   /** An expression in CEL for the reason of a violation. Empty for none. */
@@ -53,8 +55,8 @@ const STEP = /\[\]|\{key\}|\{\}|[^.[\]{}]+/g;
 /** The additions and the paths that some schema has. */
 const used = new Set<Addition | string>();
 
-/** The schema of a kind with what overlay.yaml adds to it for a release. */
-export function addOverlay(named: Named, schema: Json, release: string): Json {
+/** The schema of a kind with what overlay.yaml adds to it for a release and a feature set. */
+export function addOverlay(named: Named, schema: Json, release: string, featureSet?: string): Json {
   const { apiVersion, kind } = named;
   const type = `${apiVersion.includes('/') ? apiVersion.split('/', 1)[0] : ''} ${kind}`;
   const matches = (pattern: string): boolean => {
@@ -73,10 +75,11 @@ export function addOverlay(named: Named, schema: Json, release: string): Json {
   const pod = PODS[type];
   return addAll(
     schema,
-    ({ kinds, from = release, before }) => {
+    ({ kinds, from = release, before, featureSets }) => {
       const isNow =
         compareReleases(from, release) <= 0 && (before === undefined || compareReleases(release, before) < 0);
-      return isNow && kinds.some(matches);
+      const isEnabled = featureSets === undefined || featureSets.includes(featureSet ?? '');
+      return isNow && isEnabled && kinds.some(matches);
     },
     pod,
   );
@@ -150,6 +153,7 @@ function add(schema: Json, addition: Addition): Json {
     at: _at,
     from: _from,
     before: _before,
+    featureSets: _featureSets,
     must,
     cel,
     causes,
@@ -176,7 +180,7 @@ function add(schema: Json, addition: Addition): Json {
 /** An expression in CEL for the first reason whose pattern the value matches. */
 function toExpression(causes: NonNullable<Addition['causes']>): string {
   const entries = Object.entries(causes);
-  return entries.reduceRight((rest, [reason, pattern]) => `self.matches(r'${pattern}') ? '${reason}' : ${rest}`, "''");
+  return entries.reduceRight((rest, [reason, pattern]) => `self.test(r'${pattern}') ? '${reason}' : ${rest}`, "''");
 }
 
 function isSchema(value: unknown): value is Json {

@@ -41,6 +41,9 @@ export const NODE_TUNING = 'github.com/openshift/cluster-node-tuning-operator@v0
 /** Of the hosts of bare-metal clusters. The newest version in the module proxy. */
 export const METAL3 = 'github.com/metal3-io/baremetal-operator@v0.6.0';
 
+/** Of the autoscalers, which every release has. The newest version in the module proxy. */
+export const AUTOSCALER = 'github.com/openshift/cluster-autoscaler-operator@v0.0.1-0.20260608074635-5c8643284941';
+
 /** Kinds that openshift-apiserver and oauth-apiserver serve without a CRD, with their scopes. */
 export const AGGREGATED: Readonly<Record<string, 'Cluster' | 'Namespaced'>> = {
   'apps.openshift.io/v1 DeploymentConfig': 'Namespaced',
@@ -71,8 +74,6 @@ export const AGGREGATED: Readonly<Record<string, 'Cluster' | 'Namespaced'>> = {
 
 /** Kinds that every release has, but whose CRDs are in no module above, with their scopes. */
 export const WITHOUT_SCHEMA: Readonly<Record<string, 'Cluster' | 'Namespaced'>> = {
-  'autoscaling.openshift.io/v1 ClusterAutoscaler': 'Cluster',
-  'autoscaling.openshift.io/v1beta1 MachineAutoscaler': 'Namespaced',
   'cloudcredential.openshift.io/v1 CredentialsRequest': 'Namespaced',
   'k8s.cni.cncf.io/v1 NetworkAttachmentDefinition': 'Namespaced',
   'k8s.ovn.org/v1 AdminPolicyBasedExternalRoute': 'Cluster',

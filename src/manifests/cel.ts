@@ -3,6 +3,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net';
 import path from 'node:path';
 import { Environment, Optional } from '@marcbachmann/cel-js';
 import { parseJson } from '../files/yaml-stream.ts';
+import { compileGoRegExp } from './go-reg-exp.ts';
 import { findFieldSchema, type Schema } from './schemas.ts';
 
 type Expression = ReturnType<Environment['parse']>;
@@ -30,12 +31,35 @@ const converted = new WeakMap<object, object>();
 export function evaluate(expression: string, value: unknown, schema: Schema): unknown {
   try {
     let parsed = expressions.get(expression);
-    if (parsed === undefined) expressions.set(expression, (parsed = ENVIRONMENT.parse(expression)));
+    if (parsed === undefined) expressions.set(expression, (parsed = parse(expression)));
     return parsed({ self: toCel(value, schema), oldSelf: Optional.none() });
   } catch (error) {
     const isMissing = (error as { readonly code?: string }).code === 'no_such_key' && !expression.includes('__');
     return isMissing ? null : undefined;
   }
+}
+
+/** The library hands `matches` to JavaScript, and nothing can replace a function of the language. */
+function parse(expression: string): Expression {
+  return ENVIRONMENT.parse(expression.replaceAll('.matches(', '.matchesInGo('));
+}
+
+/** Whether the text is an expression. True for what the library does not parse: quoted fields, and objects of types. */
+function isCel(text: string): boolean {
+  try {
+    return /`|\w\{/.test(text) || Boolean(ENVIRONMENT.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined, which is no value of CEL, if Go rejects the pattern. */
+function matches(text: string, pattern: string): boolean | undefined {
+  return compileGoRegExp(pattern)?.test(text);
+}
+
+function findAll(text: string, pattern: string): string[] {
+  return Array.from(compileGoRegExp(pattern)?.matchAll(text) ?? [], ([found]) => found);
 }
 
 /** Numbers of CEL are whole (a bigint) or not, and Base64 stands for bytes. */
@@ -106,7 +130,12 @@ function createEnvironment(): Environment {
   add('resolvePath(string, string): string', (...names: string[]) => path.posix.resolve(...names));
   add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
   add('hasHash(string, string): bool', hasHash);
-  add('matches(string, string): bool', (text: string, pattern: string) => new RegExp(pattern).test(text));
+  add('matches(string, string): bool', matches);
+  add('string.matchesInGo(string): bool', matches);
+  // Only for rules of the overlay: JavaScript also looks around.
+  add('string.test(string): bool', (text: string, pattern: string) => new RegExp(pattern).test(text));
+  add('isGoRegExp(string): bool', (text: string) => compileGoRegExp(text) !== undefined);
+  add('isCel(string): bool', isCel);
   // Go takes no control characters.
   add('isURL(string): bool', (text: string) => !/\p{Cc}/u.test(text) && URL.canParse(text));
   add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));
@@ -127,8 +156,8 @@ function createEnvironment(): Environment {
   add('quantity(dyn): double', (value: unknown) => parseQuantity(String(value)) ?? Number.NaN);
   add('double.isGreaterThan(double): bool', (one: number, other: number) => one > other);
   add('double.compareTo(double): int', (one: number, other: number) => BigInt(Math.sign(one - other)));
-  add('string.find(string): string', (text: string, pattern: string) => new RegExp(pattern).exec(text)?.[0] ?? '');
-  add('string.findAll(string): list', (text: string, pattern: string) => text.match(new RegExp(pattern, 'g')) ?? []);
+  add('string.find(string): string', (text: string, pattern: string) => findAll(text, pattern)[0] ?? '');
+  add('string.findAll(string): list', findAll);
   add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
     text.replace(from, to),
   );

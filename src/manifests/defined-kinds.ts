@@ -1,18 +1,18 @@
+import { format as formats } from '@cfworker/json-schema';
 import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
-import type { KindVersion, Schema } from './schemas.ts';
+import { compileGoRegExp } from './go-reg-exp.ts';
+import { findFieldSchema, KindCatalog, type KindVersion, type Schema } from './schemas.ts';
 
 /** Keywords that mean the same here. */
 const SAME = /^(?:default|max|min|multipleOf)/;
+const EXCLUSIVE = /^exclusiveM/;
 const SCHEMAS = new Set(['additionalProperties', 'allOf', 'anyOf', 'items', 'not', 'oneOf']);
 
-/**
- * The kind that a CRD defines, in each version that it serves. An API server also checks formats and exclusive limits,
- * which the schemas lack.
- * @param any the kind that stands for every other one, with the schema of the metadata
- */
-export function listDefinedKinds(spec: Readonly<Record<string, unknown>>, any: KindVersion): KindVersion[] {
-  const { group, names, scope, versions } = spec;
-  if (!Array.isArray(versions)) return [];
+/** The kind that a CRD defines, in each version that it serves. */
+export function listDefinedKinds({ group, names, scope, versions }: Readonly<Record<string, unknown>>): KindVersion[] {
+  // It stands for every other kind, with the schema of the metadata.
+  const [any] = KindCatalog.shared().find('internal/any', 'Object');
+  if (!Array.isArray(versions) || any === undefined) return [];
   const served = versions.filter((version: unknown) => getValue(version, 'served') === true);
   return served.map((version: unknown) => {
     const schema = convert(getValue(version, 'schema', 'openAPIV3Schema')) as Schema;
@@ -31,7 +31,9 @@ function convert(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(convert);
   if (!isRecord(schema)) return schema === undefined ? {} : schema;
   const {
+    format,
     nullable,
+    pattern,
     type,
     'x-kubernetes-embedded-resource': isEmbedded,
     'x-kubernetes-int-or-string': isEither,
@@ -46,13 +48,15 @@ function convert(schema: unknown): unknown {
     if (key === 'properties' && isRecord(value))
       return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, convert(each)]));
     if (key === 'enum' && Array.isArray(value)) return [...(value as unknown[]), ...nulls];
-    const isKept =
-      SAME.test(key) || (key === 'required' && Array.isArray(value)) || (key === 'pattern' && isPattern(value));
-    return isKept ? value : undefined;
+    if (EXCLUSIVE.test(key)) return value === true ? schema[key.replace(EXCLUSIVE, 'm')] : undefined;
+    return SAME.test(key) || (key === 'required' && Array.isArray(value)) ? value : undefined;
   };
+  const known = findFormat(format);
   const converted = Object.entries(schema).map(([key, value]) => [key, convertValue(key, value)] as const);
   const types = isEither === true ? ['integer', 'string'] : [type].flat().filter((each) => typeof each === 'string');
   return {
+    ...known,
+    ...(typeof pattern === 'string' && { format: addPattern(pattern) }),
     ...Object.fromEntries(converted.filter(([, value]) => value !== undefined)),
     // A whole object has metadata, too.
     isOpen: isOpen === true || isEmbedded === true,
@@ -60,16 +64,23 @@ function convert(schema: unknown): unknown {
     ...(listType === 'set' && { uniqueItems: true }),
     ...(listType === 'map' && Array.isArray(listKeys) && { listKeys }),
     ...(Array.isArray(rules) && {
-      cel: rules.filter(isRecord).filter(({ rule }) => !/\boldSelf\b/.test(String(rule))),
+      cel: [
+        ...(known?.cel ?? []),
+        ...rules.filter(isRecord).filter(({ rule }) => !/\boldSelf\b/.test(String(rule))),
+      ],
     }),
   };
 }
 
-/** JavaScript has not all forms of Go's regular expressions. */
-function isPattern(text: unknown): boolean {
-  try {
-    return Boolean(new RegExp(String(text), 'u'));
-  } catch {
-    return false;
-  }
+/** What a format means, as keywords that the validator knows. */
+function findFormat(format: unknown): Schema | undefined {
+  const [all] = KindCatalog.shared().find('internal/formats', 'Formats');
+  return all && findFieldSchema(all.schema, String(format));
+}
+
+/** Adds a format that stands for the pattern to the validator, which hands patterns to JavaScript. */
+function addPattern(pattern: string): string {
+  const name = `/${pattern}/`;
+  formats[name] = (text) => compileGoRegExp(pattern)?.test(text) !== false;
+  return name;
 }

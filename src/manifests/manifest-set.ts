@@ -145,8 +145,7 @@ export class ManifestSet {
     this.all.push(object);
     if (!this.byId.has(id)) this.byId.set(id, object);
     if (type === MACHINE_CONFIG) this.configLabels.push(labels);
-    const [any] = this.catalog.find('internal/any', 'Object');
-    if (type === DEFINITION && any !== undefined) this.definedKinds.push(...listDefinedKinds(spec, any));
+    if (type === DEFINITION) this.definedKinds.push(...listDefinedKinds(spec));
     if (type !== POOL) return;
     this.#pools.push({ name, labels, selector: spec['machineConfigSelector'] });
     this.configLabels.push({ [ROLE_LABEL]: name });

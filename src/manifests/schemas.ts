@@ -147,8 +147,9 @@ export class KindCatalog {
   #findPart(name: string): Schema {
     const part = this.#parts.get(name);
     if (typeof part === 'object') return part;
-    const { schema } = this.#parse(part ?? '{}');
+    // A part can contain itself.
+    const schema: Schema = {};
     this.#parts.set(name, schema);
-    return schema;
+    return Object.assign(schema, this.#parse(part ?? '{}').schema);
   }
 }

@@ -50,6 +50,7 @@ const MAX_PATTERN = 60;
 const KEYWORDS: Readonly<Record<string, string | ((argument: never) => string)>> = {
   anyOf: 'have one of the forms that the API allows',
   enum: (values: readonly unknown[]) => `be one of ${values.filter((each) => each !== null && each !== '').join(', ')}`,
+  format: formatPattern,
   exclusiveMaximum: 'be less than {}',
   exclusiveMinimum: 'be more than {}',
   maximum: 'be at most {}',
@@ -63,8 +64,7 @@ const KEYWORDS: Readonly<Record<string, string | ((argument: never) => string)>>
   multipleOf: 'be a multiple of {}',
   not: 'not have this form',
   oneOf: 'have exactly one of the forms that the API allows',
-  pattern: (pattern: string) =>
-    pattern.length > MAX_PATTERN ? 'have the form that the API wants' : `match ${pattern}`,
+  pattern: formatPattern,
   type: (type: string | readonly string[]) => `be ${formatTypes(type)}`,
   uniqueItems: 'contain no item twice',
 };
@@ -177,6 +177,10 @@ function createRuleProblem(rule: CelRule, { value, schema, path }: Part): ValueP
     value,
     code,
   };
+}
+
+function formatPattern(pattern: string): string {
+  return pattern.length > MAX_PATTERN ? 'have the form that the API wants' : `match ${pattern}`;
 }
 
 function formatTypes(type: string | readonly string[]): string {

@@ -44,8 +44,11 @@ export const OBJECT_RULES = {
   ClientKind: {
     severity: 'error',
     isFinal: true,
-    find: ({ group, type }, { installer, catalog }) =>
-      installer !== 'hub' && (catalog.has('clientGroups', group) || catalog.has('clientTypes', type)),
+    find: (object, set) => {
+      const { installer, catalog } = set;
+      const isForClient = catalog.has('clientGroups', object.group) || catalog.has('clientTypes', object.type);
+      return installer !== 'hub' && isForClient && isUndefined(object, set);
+    },
     message: 'only a client or a hub reads this kind: no new cluster has it',
     advice: 'move the file elsewhere',
   },
