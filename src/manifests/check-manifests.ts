@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { TextFormat } from '../client/output/text-format.ts';
+import { withStopSignal } from '../client/signals.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { hasRealNames } from '../rendered-config/operator/base-manifests.ts';
 import { createRender } from '../rendered-config/operator/render.ts';
@@ -8,7 +9,7 @@ import { compareRenders, listClusterObjects } from './compare-renders.ts';
 import { findProblems } from './find-problems.ts';
 import { formatManifestsReport, type ManifestsReport } from './format-report.ts';
 import type { ManifestSet } from './manifest-set.ts';
-import { createEmptyError, readManifests } from './read-manifests.ts';
+import { createEmptyError, type ManifestInput, readManifests } from './read-manifests.ts';
 import { splitManifests } from './split-manifests.ts';
 
 export interface ManifestsFlags {
@@ -22,7 +23,6 @@ export interface ManifestsFlags {
 
 interface ManifestsOptions extends ManifestsFlags {
   readonly format: TextFormat;
-  readonly signal: AbortSignal;
   readonly onProgress: (text: string) => void;
 }
 
@@ -44,23 +44,19 @@ type RenderResult = Pick<ManifestsReport, 'hasRealNames' | 'problems' | 'renders
 /**
  * Checks the manifests of an install.
  * @param source a directory, a file, or `-` for stdin
- * @throws FileError, CliError; the signal's reason
+ * @throws FileError; CliError, also after a signal
  */
 export async function checkManifests(source: string, options: ManifestsOptions): Promise<ManifestsResult> {
-  const { split, openshiftVersion, format, signal, warningsAsErrors = false } = options;
-  let input = await readManifests(source, signal);
-  if (split !== undefined) {
-    await splitManifests(source, input, split, signal);
-    const { installConfig, installer } = input;
-    input = { ...(await readManifests(split, signal)), installConfig, installer };
-  }
+  const { split, openshiftVersion, format, warningsAsErrors = false } = options;
+  const input = await withStopSignal((signal) => readInput(source, split, signal), 'interrupted');
   const directory = split ?? source;
   const release = openshiftVersion?.split('.', 2).join('.');
-  const found = await findProblems(input, { release, signal });
+  // It has nothing to clean up. So a signal, for which nothing listens now, ends the process at once.
+  const found = findProblems(input, release);
   // An error can be the reason why there are no objects, and explains it better.
   if (found.set.all.length === 0 && found.problems.every(({ severity }) => severity === 'warning'))
     throw createEmptyError(directory);
-  const rendered = await renderManifests(found.set, options);
+  const rendered = await withStopSignal((signal) => renderManifests(found.set, options, signal), 'interrupted');
   const problems = [...rendered.problems, ...found.problems];
   const report: ManifestsReport = {
     directory,
@@ -79,10 +75,19 @@ export async function checkManifests(source: string, options: ManifestsOptions):
   return { report, table: formatManifestsReport(format, report), names, failure: rendered.failure, warning };
 }
 
+async function readInput(source: string, split: string | undefined, signal: AbortSignal): Promise<ManifestInput> {
+  const input = await readManifests(source, signal);
+  if (split === undefined) return input;
+  await splitManifests(source, input, split, signal);
+  const { installConfig, installer } = input;
+  return { ...(await readManifests(split, signal)), installConfig, installer };
+}
+
 /** Never rejects because of the operator: its failure must not hide the other problems. */
 async function renderManifests(
   set: ManifestSet,
-  { operator, releaseImage, authfile, signal, onProgress }: ManifestsOptions,
+  { operator, releaseImage, authfile, onProgress }: ManifestsOptions,
+  signal: AbortSignal,
 ): Promise<RenderResult> {
   const nothing = { renders: null, problems: [], hasRealNames: false, failure: undefined };
   if (operator === undefined && releaseImage === undefined) return nothing;

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { findValueFindings } from './check-values.ts';
@@ -25,12 +24,6 @@ export interface ManifestProblem {
   readonly advice: string;
 }
 
-interface FindOptions {
-  /** Major and minor, such as `4.20`. Undefined if it is unknown. */
-  readonly release?: string | undefined;
-  readonly signal: AbortSignal;
-}
-
 interface Subject {
   readonly file: string;
   readonly line?: number | undefined;
@@ -43,13 +36,14 @@ const MAX_DETAIL_LENGTH = 1_000;
 /**
  * Finds what lets an install fail, or lets the cluster render other configs than the bootstrap host, and what has no
  * effect. Errors come first.
- * @throws FileError if there is too much; the signal's reason
+ * @param release major and minor, such as `4.20`. Undefined if it is unknown.
+ * @throws FileError if there is too much
  */
-export async function findProblems(input: ManifestInput, { release, signal }: FindOptions) {
+export function findProblems(input: ManifestInput, release?: string) {
   const problems: ManifestProblem[] = [];
-  const direct = await readSet(input, { release, signal });
+  const direct = new ManifestSet(input, release);
   const nested = findNestedManifests(input, direct);
-  const set = nested === undefined ? direct : await readSet(nested, { release, signal });
+  const set = nested === undefined ? direct : new ManifestSet(nested, release);
   const add: Add = (code, findings, { file, ...subject }) => {
     const found = toList(findings);
     const { severity = 'warning' } = RULES[code] as Partial<TextRule>;
@@ -65,28 +59,11 @@ export async function findProblems(input: ManifestInput, { release, signal }: Fi
     if (ignored !== undefined && ignored !== 'Patch') add(ignored, true, { file: formatPath(path) });
   }
   for (const manifest of set.manifests) {
-    await pause(signal);
     checkText(manifest, set, add);
     for (const object of manifest.objects) checkObject(object, set, add);
   }
   const isError = ({ severity }: ManifestProblem): number => Number(severity === 'error');
   return { set, problems: problems.toSorted((a, b) => isError(b) - isError(a)) };
-}
-
-async function readSet({ files, ...target }: ManifestInput, { release, signal }: FindOptions): Promise<ManifestSet> {
-  const set = new ManifestSet({ ...target, release });
-  for (const file of files) {
-    await pause(signal);
-    const { content, ignored } = file;
-    if (content !== undefined && ignored === undefined) set.add({ ...file, content });
-  }
-  return set;
-}
-
-/** Lets the process handle signals. */
-async function pause(signal: AbortSignal): Promise<void> {
-  await setImmediate();
-  signal.throwIfAborted();
 }
 
 /** Adds a problem for each finding of a rule. Returns whether there are findings. */

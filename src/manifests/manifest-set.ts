@@ -37,11 +37,6 @@ export interface ManifestObject {
 
 type KindName = Pick<ManifestObject, 'apiVersion' | 'kind'>;
 
-interface Target extends Partial<Pick<ManifestInput, 'installer' | 'installConfig'>> {
-  /** Major and minor, such as `4.20`. */
-  readonly release?: string | undefined;
-}
-
 const MCO = 'machineconfiguration.openshift.io';
 /** Kinds as `group Kind`. */
 export const MACHINE_CONFIG = `${MCO} MachineConfig`;
@@ -79,7 +74,8 @@ export class ManifestSet {
   readonly #pools = [...BUILT_IN_POOLS];
   readonly #budget = createNodeBudget(MAX_NODES_OF_DIRECTORY);
 
-  constructor({ installer, installConfig, release }: Target = {}) {
+  /** @param release major and minor, such as `4.20` */
+  constructor({ files, installer, installConfig }: ManifestInput, release?: string) {
     this.installer = installer;
     this.installConfig = installConfig;
     this.release = release;
@@ -87,9 +83,11 @@ export class ManifestSet {
     // An older or a newer release has the kinds of the nearest known one.
     const nearest = releases.findLast((each) => compareReleases(each, release ?? '') <= 0) ?? releases[0] ?? '';
     this.schemaReleases = release === undefined ? releases : [nearest];
+    for (const file of files) if (file.ignored === undefined) this.#add(file);
   }
 
-  add({ path, content, line = 0 }: ManifestFile & { readonly content: Buffer }): void {
+  #add({ path, content, line = 0 }: ManifestFile): void {
+    if (content === undefined) return;
     const file = formatPath(path);
     const objects: ManifestObject[] = [];
     const stream = parseStream(content, file, this.#budget, line + 1);

@@ -2,6 +2,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync 
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { KindCatalog } from '../../src/manifests/schemas.ts';
 import { runProgram, usageError } from '../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 
@@ -286,4 +287,17 @@ test.each([
   process.emit('SIGINT');
   const stderr = 'machineconfig-guard: interrupted\n';
   expect(await outcome).toEqual({ exitCode: 130, stdout: '', stderr });
+});
+
+test('leaves signals to the process while it judges, which can take long', async () => {
+  writeFiles(directory, { 'a.yaml': BUTANE });
+  const { shared } = KindCatalog;
+  const listeners: number[] = [];
+  vi.spyOn(KindCatalog, 'shared').mockImplementation(() => {
+    listeners.push(process.listenerCount('SIGINT'));
+    return shared();
+  });
+  const before = process.listenerCount('SIGINT');
+  expect(await check()).toMatchObject({ exitCode: 0 });
+  expect(new Set(listeners)).toEqual(new Set([before]));
 });

@@ -4,7 +4,6 @@ import { createOutputOption, parseText, parseVersionOption } from '../../client/
 import { Output } from '../../client/output/output.ts';
 import { formatPath } from '../../files/file-error.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
-import { withStopSignal } from '../../client/signals.ts';
 
 interface ManifestsCommandFlags extends ManifestsFlags {
   readonly output: string;
@@ -56,10 +55,7 @@ Examples:
       const startedAt = Date.now();
       const onProgress = (text: string): void => output.printProgress(text, Date.now() - startedAt);
       const { checkManifests } = await import('../../manifests/check-manifests.ts');
-      const { report, table, names, failure, warning } = await withStopSignal(
-        (signal) => checkManifests(source, { ...flags, format, signal, onProgress }),
-        'interrupted',
-      );
+      const { report, table, names, failure, warning } = await checkManifests(source, { ...flags, format, onProgress });
       if (warning !== undefined) output.printNote(`${format.commands.program}: warning: ${warning}`);
       output.printReport(report, flags.output === 'name' ? names : table);
       if (flags.split !== undefined) {

@@ -74,7 +74,7 @@ test(
       directories.map((directory) => async () => {
         const real = await judge(directory);
         const path = await writeFiles(parent, directory);
-        const { set, problems } = await findProblems(await readManifests(path, signal), { release: '4.20', signal });
+        const { set, problems } = findProblems(await readManifests(path, signal), '4.20');
         const { problems: renderProblems } = await compareRenders(set, render);
         const codes = new Set(renderProblems.map(({ code }) => code));
         return {
