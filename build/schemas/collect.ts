@@ -72,6 +72,8 @@ const METAL3_FILES = ['baremetalhosts', 'hostfirmwaresettings'].map(
   (name) => `config/base/crds/bases/metal3.io_${name}.yaml`,
 );
 const AUTOSCALER_FILES = ['01_clusterautoscaler', '02_machineautoscaler'].map((name) => `install/${name}.crd.yaml`);
+/** In a CRD, `1 hour 30 min` is one, too (kube-openapi, pkg/validation/strfmt/duration.go). */
+const WORDS_OF_DURATION = { pattern: String.raw`\d\s*[nuµmshdw]|^0?$`, must: { pattern: 'be a duration, such as 5m' } };
 const METADATA = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 /** An API server serves only these without a flag. */
 const SERVED_VERSION = /(?:^|\/)v\d+$|^flowcontrol\.\S+\/v1beta[23]$/;
@@ -117,7 +119,7 @@ function createOpenKinds(metadata: unknown): FoundKind[] {
     scope: 'Cluster',
     isGo: false,
     source: 'k8s.io/apiextensions-apiserver@v0.33.0 pkg/apiserver/validation/formats.go',
-    schema: sortKeys({ properties: sortKeys(Object.fromEntries(formats)) }),
+    schema: { properties: sortKeys({ ...Object.fromEntries(formats), duration: WORDS_OF_DURATION }) },
   };
   const open = Object.entries({ ...WITHOUT_SCHEMA, 'internal/any Object': 'Cluster' }).map(([name, scope]) => {
     const [apiVersion = '', kind = ''] = name.split(' ');

@@ -1,12 +1,13 @@
 import { format as formats } from '@cfworker/json-schema';
 import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
 import { compileGoRegExp } from './go-reg-exp.ts';
-import { findFieldSchema, KindCatalog, type KindVersion, type Schema } from './schemas.ts';
+import { type CelRule, findFieldSchema, KindCatalog, type KindVersion, type Schema } from './schemas.ts';
 
-/** Keywords that mean the same here. */
-const SAME = /^(?:default|max|min|multipleOf)/;
+/** Keywords with a number that means the same here. */
+const LIMIT = /^(?:max|min|multipleOf)/;
 const EXCLUSIVE = /^exclusiveM/;
-const SCHEMAS = new Set(['additionalProperties', 'allOf', 'anyOf', 'items', 'not', 'oneOf']);
+const SCHEMA = /^(?:additionalProperties|items|not)$/;
+const SCHEMAS = /^(?:all|any|one)Of$/;
 
 /** The kind that a CRD defines, in each version that it serves. */
 export function listDefinedKinds({ group, names, scope, versions }: Readonly<Record<string, unknown>>): KindVersion[] {
@@ -15,7 +16,7 @@ export function listDefinedKinds({ group, names, scope, versions }: Readonly<Rec
   if (!Array.isArray(versions) || any === undefined) return [];
   const served = versions.filter((version: unknown) => getValue(version, 'served') === true);
   return served.map((version: unknown) => {
-    const schema = convert(getValue(version, 'schema', 'openAPIV3Schema')) as Schema;
+    const schema = convert(getValue(version, 'schema', 'openAPIV3Schema'));
     return {
       ...any,
       apiVersion: `${String(group)}/${String(getValue(version, 'name'))}`,
@@ -27,9 +28,8 @@ export function listDefinedKinds({ group, names, scope, versions }: Readonly<Rec
 }
 
 /** What build/schemas/convert-schema.ts makes of a schema, but of one that can be malformed. */
-function convert(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(convert);
-  if (!isRecord(schema)) return schema === undefined ? {} : schema;
+function convert(schema: unknown): Schema {
+  if (!isRecord(schema)) return {};
   const {
     format,
     nullable,
@@ -44,12 +44,15 @@ function convert(schema: unknown): unknown {
   } = schema;
   const nulls = nullable === true ? [null] : [];
   const convertValue = (key: string, value: unknown): unknown => {
-    if (SCHEMAS.has(key) && typeof value !== 'string') return convert(value);
+    const list: unknown[] | undefined = Array.isArray(value) ? value : undefined;
+    if (SCHEMA.test(key)) return convert(value);
+    if (SCHEMAS.test(key)) return list?.map(convert);
     if (key === 'properties' && isRecord(value))
       return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, convert(each)]));
-    if (key === 'enum' && Array.isArray(value)) return [...(value as unknown[]), ...nulls];
+    if (key === 'enum') return list?.concat(nulls);
     if (EXCLUSIVE.test(key)) return value === true ? schema[key.replace(EXCLUSIVE, 'm')] : undefined;
-    return SAME.test(key) || (key === 'required' && Array.isArray(value)) ? value : undefined;
+    if (LIMIT.test(key)) return typeof value === 'number' ? value : undefined;
+    return key === 'default' || (key === 'required' && list) ? value : undefined;
   };
   const known = findFormat(format);
   const converted = Object.entries(schema).map(([key, value]) => [key, convertValue(key, value)] as const);
@@ -66,7 +69,7 @@ function convert(schema: unknown): unknown {
     ...(Array.isArray(rules) && {
       cel: [
         ...(known?.cel ?? []),
-        ...rules.filter(isRecord).filter(({ rule }) => !/\boldSelf\b/.test(String(rule))),
+        ...(rules.filter(isRecord) as unknown as CelRule[]).filter(({ rule }) => !/\boldSelf\b/.test(String(rule))),
       ],
     }),
   };
