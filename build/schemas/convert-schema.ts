@@ -73,7 +73,10 @@ const FORMAT_PATTERNS: Readonly<Record<string, readonly [must: string, pattern: 
   email: ['be an email address', '[^@]@[^@]'],
   // Roughly: Go takes letters and symbols of all languages.
   hostname: ['be the name of a host', String.raw`^$|^[\p{L}\p{S}\d](?:[\x2D\p{L}\p{S}\d.]*[\p{L}\p{S}\d])?$`],
-  mac: ['be a MAC address, such as 02:00:00:00:00:01', `^${OCTET}(?:(?:[:\\x2D]?${OCTET}){5,19}|(?:${OCTET}\\.?){5,19})$`],
+  mac: [
+    'be a MAC address, such as 02:00:00:00:00:01',
+    `^${OCTET}(?:(?:[:\\x2D]?${OCTET}){5,19}|(?:${OCTET}\\.?){5,19})$`,
+  ],
   uuid: ['be a UUID', String.raw`^[\da-fA-F]{8}\x2D?(?:[\da-fA-F]{4}\x2D?){3}[\da-fA-F]{12}$`],
   quantity: [
     'be a quantity, such as 500m or 8Gi',
@@ -101,16 +104,12 @@ const NAMED_FORMATS: Readonly<Record<string, string>> = {
 const GO_KEYS = new Set(['additionalProperties', 'format', 'items', 'properties', 'required', 'type']);
 /** Those that an API server or Go checks. */
 export const FORMATS = new Set(
-  'byte cidr date date-time duration email go-duration hostname int32 int64 ip ipv4 ipv6 mac quantity uri uuid'.split(' '),
+  'byte cidr date date-time duration email go-duration hostname int32 int64 ip ipv4 ipv6 mac quantity uri uuid'.split(
+    ' ',
+  ),
 );
 /** Only the schema of schemas contains itself. It becomes a part with its name (src/manifests/schemas.ts). */
 export const RECURSIVE = 'JSONSchemaProps';
-const CLASSES: Readonly<Record<string, string>> = {
-  '[:cntrl:]': '\\x00-\\x1F\\x7F',
-  '[:punct:]': '!-\\/:-@\\[-`{-~',
-  '[:xdigit:]': '0-9A-Fa-f',
-};
-
 /**
  * Converts a schema of OpenAPI, of a CRD or of Ignition to JSON Schema (draft 7), sorted and without descriptions.
  * `nullable` and `x-kubernetes-int-or-string` become types, `x-kubernetes-validations` becomes `cel`, the keys of a
@@ -127,7 +126,7 @@ export function convertSchema(schema: Json, context: Context): unknown {
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined || !(context.isGo === true ? GO_KEYS : KEPT).has(key)) continue;
     if (key === 'format' && !FORMATS.has(value as string)) continue;
-    const kept = key === 'pattern' ? convertPattern(value as string) : convertValue(key, value, context);
+    const kept = convertValue(key, value, context);
     if (kept !== undefined) converted[key] = kept;
   }
   addExtensions(schema, converted, context);
@@ -139,8 +138,9 @@ export function sortKeys(schema: Json): Json {
   return Object.fromEntries(Object.entries(schema).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The schema with keywords that say the same as its format. */
-function convertFormat(schema: Json): Json {
+/** The schema with keywords that say the same as its format, and with a format for its pattern. */
+function convertFormat({ pattern: goPattern, ...schema }: Json): Json {
+  if (typeof goPattern === 'string') return { ...convertFormat(schema), format: `/${goPattern}/` };
   const { format, ...rest } = schema;
   const types = [schema['type']].flat();
   if (types.includes('integer')) {
@@ -238,14 +238,4 @@ function addExtensions(schema: Json, converted: Record<string, unknown>, { isGo,
 export function resolvePointer(document: Json, reference: string): Json {
   const keys = reference.replace(/^#\//, '').split('/');
   return keys.reduce((part, key) => part[key] as Json, document);
-}
-
-/** A pattern of RE2 for JavaScript with the flag `u`. Undefined if it ignores the case, which JavaScript cannot say. */
-function convertPattern(pattern: string): string | undefined {
-  if (pattern.includes('(?i)')) return undefined;
-  const withSets = Object.entries(CLASSES).reduce((each, [name, set]) => each.replaceAll(name, () => set), pattern);
-  const plain = withSets.replaceAll(/\\([-_,])/g, (_, character: string) =>
-    character === '-' ? String.raw`\x2D` : character,
-  );
-  return new RegExp(plain, 'u').source;
 }

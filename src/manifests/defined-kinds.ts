@@ -1,6 +1,5 @@
-import { format as formats } from '@cfworker/json-schema';
 import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
-import { compileGoRegExp } from './go-reg-exp.ts';
+import { addFormat } from './go-reg-exp.ts';
 import { type CelRule, findFieldSchema, KindCatalog, type KindVersion, type Schema } from './schemas.ts';
 
 /** Keywords with a number that means the same here. */
@@ -59,31 +58,25 @@ function convert(schema: unknown): Schema {
   const types = isEither === true ? ['integer', 'string'] : [type].flat().filter((each) => typeof each === 'string');
   return {
     ...known,
-    ...(typeof pattern === 'string' && { format: addPattern(pattern) }),
+    ...(typeof pattern === 'string' && { format: addFormat(`/${pattern}/`) }),
     ...Object.fromEntries(converted.filter(([, value]) => value !== undefined)),
     // A whole object has metadata, too.
     isOpen: isOpen === true || isEmbedded === true,
     ...(types.length > 0 && { type: [...types, ...nulls.map(String)] }),
     ...(listType === 'set' && { uniqueItems: true }),
     ...(listType === 'map' && Array.isArray(listKeys) && { listKeys }),
-    ...(Array.isArray(rules) && {
-      cel: [
-        ...(known?.cel ?? []),
-        ...(rules.filter(isRecord) as unknown as CelRule[]).filter(({ rule }) => !/\boldSelf\b/.test(String(rule))),
-      ],
-    }),
+    ...(Array.isArray(rules) && { cel: [...(known?.cel ?? []), ...rules.filter(isRuleOfNewObject)] }),
   };
+}
+
+/** A new object has no old one. */
+function isRuleOfNewObject(value: unknown): value is CelRule {
+  const rule = getValue(value, 'rule');
+  return typeof rule === 'string' && !/\boldSelf\b/.test(rule);
 }
 
 /** What a format means, as keywords that the validator knows. */
 function findFormat(format: unknown): Schema | undefined {
   const [all] = KindCatalog.shared().find('internal/formats', 'Formats');
   return all && findFieldSchema(all.schema, String(format));
-}
-
-/** Adds a format that stands for the pattern to the validator, which hands patterns to JavaScript. */
-function addPattern(pattern: string): string {
-  const name = `/${pattern}/`;
-  formats[name] = (text) => compileGoRegExp(pattern)?.test(text) !== false;
-  return name;
 }

@@ -1,4 +1,5 @@
 import { isRecord } from '../rendered-config/rendered-config.ts';
+import { addFormat } from './go-reg-exp.ts';
 import { readSchemaFile } from './schema-file.ts';
 
 /** JSON Schema (draft 7), and what Kubernetes adds to it (build/schemas/convert-schema.ts). */
@@ -9,6 +10,7 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly type?: string | readonly string[];
   readonly default?: unknown;
+  /** One of an API, or a regular expression of Go such as `/^a/`. */
   readonly format?: string;
   /** Whether the decoder ignores the case of keys, as encoding/json does. */
   readonly ignoresCase?: boolean;
@@ -139,7 +141,8 @@ export class KindCatalog {
   /** Parses a line, with the shared parts of its schema instead of their names. */
   #parse(line: string): KindVersion {
     return JSON.parse(line, (_key, value: unknown) => {
-      const { $ref: name } = isRecord(value) ? value : {};
+      const { $ref: name, format } = isRecord(value) ? value : {};
+      if (typeof format === 'string' && format.startsWith('/')) addFormat(format);
       return typeof name === 'string' ? this.#findPart(name) : value;
     }) as KindVersion;
   }

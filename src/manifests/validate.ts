@@ -50,7 +50,7 @@ const MAX_PATTERN = 60;
 const KEYWORDS: Readonly<Record<string, string | ((argument: never) => string)>> = {
   anyOf: 'have one of the forms that the API allows',
   enum: (values: readonly unknown[]) => `be one of ${values.filter((each) => each !== null && each !== '').join(', ')}`,
-  format: formatPattern,
+  format: (name: string) => formatPattern(name.slice(1, -1)),
   exclusiveMaximum: 'be less than {}',
   exclusiveMinimum: 'be more than {}',
   maximum: 'be at most {}',

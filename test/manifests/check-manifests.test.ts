@@ -291,11 +291,11 @@ test.each([
 
 test('leaves signals to the process while it judges, which can take long', async () => {
   writeFiles(directory, { 'a.yaml': BUTANE });
-  const { shared } = KindCatalog;
+  const catalog = KindCatalog.shared();
   const listeners: number[] = [];
   vi.spyOn(KindCatalog, 'shared').mockImplementation(() => {
     listeners.push(process.listenerCount('SIGINT'));
-    return shared();
+    return catalog;
   });
   const before = process.listenerCount('SIGINT');
   expect(await check()).toMatchObject({ exitCode: 0 });

@@ -1,5 +1,6 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { expect, test } from 'vitest';
+import { compileGoRegExp } from '../../src/manifests/go-reg-exp.ts';
 import { readSchemaFile } from '../../src/manifests/schema-file.ts';
 import { KindCatalog, type Schema } from '../../src/manifests/schemas.ts';
 
@@ -39,11 +40,13 @@ test('every pattern and every rule in CEL parses', () => {
   const environment = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true });
   let rules = 0;
   // Long rules are parts of their own.
-  for (const { pattern, rule } of walk(
+  for (const { format, pattern, rule } of walk(
     LINES.map(({ schema }) => schema),
     'must',
   )) {
     if (typeof pattern === 'string') expect(() => new RegExp(pattern, 'u')).not.toThrow();
+    if (typeof format === 'string' && format.startsWith('/'))
+      expect([format, compileGoRegExp(format.slice(1, -1))]).not.toContain(undefined);
     if (typeof rule !== 'string') continue;
     rules += 1;
     expect(() => environment.parse(rule)).not.toThrow();
