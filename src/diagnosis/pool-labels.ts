@@ -1,4 +1,5 @@
 import type { InspectedPool } from './cluster-snapshot.ts';
+import { isObjectName } from '../kube/api-object.ts';
 import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
 
 interface Requirement {
@@ -14,7 +15,7 @@ interface LabelChange {
 }
 
 /** Of a label (apimachinery, pkg/util/validation). Anything else could change a command. */
-const LABEL_KEY = /^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;
+const LABEL_KEY = /^(?:(.*)\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?$/;
 
 /**
@@ -41,7 +42,7 @@ export function listLabelsForPool(
     else after.set(key, value);
   }
   const isMoved = findPoolOfNode(Object.fromEntries(after), pools).pool === wanted;
-  const isSafe = all.every(({ key, value = '' }) => LABEL_KEY.test(key) && LABEL_VALUE.test(value));
+  const isSafe = all.every(({ key, value = '' }) => isLabelKey(key) && LABEL_VALUE.test(value));
   return isMoved && isSafe ? all.map(({ key, value }) => (value === undefined ? `${key}-` : `${key}=${value}`)) : [];
 }
 
@@ -66,7 +67,12 @@ export function findInvalidRequirement(selector: unknown): string | undefined {
 function isValid({ key, operator, values }: Requirement): boolean {
   const needsValues = operator === 'In' || operator === 'NotIn';
   if (!needsValues && operator !== 'Exists' && operator !== 'DoesNotExist') return false;
-  return values.length > 0 === needsValues && LABEL_KEY.test(key) && values.every((value) => LABEL_VALUE.test(value));
+  return values.length > 0 === needsValues && isLabelKey(key) && values.every((value) => LABEL_VALUE.test(value));
+}
+
+function isLabelKey(key: string): boolean {
+  const [found, prefix = 'a'] = LABEL_KEY.exec(key) ?? [];
+  return found !== undefined && isObjectName(prefix);
 }
 
 /** @returns undefined if the label meets the requirement already. Without a value, the label must go. */

@@ -1,3 +1,5 @@
+import { isObjectName } from '../kube/api-object.ts';
+
 /** Stands between two commands. */
 export const PIPE = Symbol('|');
 /** Stands for the names that {@link ShellCommand.withTargets} fills in. */
@@ -17,11 +19,6 @@ export class Verbatim {
 
 type Value = string | typeof TARGETS | Verbatim | ShellCommand | undefined | readonly Value[];
 
-/**
- * What the name of an object can contain. An annotation can contain any text, such as `--confirm`. No name begins with
- * a dash, so no printed command needs `--` before one.
- */
-const NAME = /^[a-z0-9][-a-z0-9.]*$/;
 /** Stands for a value in the line of {@link shell}. */
 const VALUE = '\0';
 
@@ -64,7 +61,7 @@ export class ShellCommand {
 
   /** The command for these objects. Undefined if no object can have one of the names. */
   withTargets(names: readonly string[]): ShellCommand | undefined {
-    if (!names.every(isName)) return undefined;
+    if (!names.every(isObjectName)) return undefined;
     const words = this.words.flatMap((word): readonly Word[] => (word === TARGETS ? names : [word]));
     return new ShellCommand(words, this.context);
   }
@@ -79,14 +76,10 @@ export function shell(texts: TemplateStringsArray, ...values: readonly Value[]):
   return ShellCommand.build(texts, values);
 }
 
-function isName(text: string): boolean {
-  return NAME.test(text);
-}
-
-/** Undefined if a name in the value is none. */
+/** Undefined if a name in the value is none: an annotation can contain any text, such as `--confirm`. */
 function listWords(value: Value): readonly Word[] | undefined {
   if (value === undefined || typeof value === 'symbol') return value && [value];
-  if (typeof value === 'string') return isName(value) ? [value] : undefined;
+  if (typeof value === 'string') return isObjectName(value) ? [value] : undefined;
   if (value instanceof Verbatim) return [value.text];
   if (value instanceof ShellCommand) return value.words;
   const lists = value.map(listWords);

@@ -76,7 +76,7 @@ const VALID_VALUES = ['', ...NAMES];
 const INVALID_VALUES = ['a/a', ...INVALID_NAMES];
 const VALID_KEYS = [...NAMES, 'a/a', 'a-0.z/a', `${'a'.repeat(253)}/a`];
 const INVALID_KEYS = ['', '/a', 'a/', 'a/a/a', ...INVALID_NAMES];
-const INVALID_PREFIXES = ['-a', 'a-', '.a', 'a.', 'A', 'a_a', 'é', 'a'.repeat(254)];
+const INVALID_PREFIXES = ['a..b', 'a.-b', '-a', 'a-', '.a', 'a.', 'A', 'a_a', 'é', 'a'.repeat(254)];
 INVALID_KEYS.push(...INVALID_PREFIXES.map((prefix) => `${prefix}/a`), ...INVALID_NAMES.map((name) => `a/${name}`));
 
 // As LabelSelectorAsSelector of apimachinery judges them.
