@@ -34,9 +34,9 @@ export function parsePoolName(name: ConfigName): string | undefined {
   return RENDERED_NAME.exec(name)?.groups?.['pool'];
 }
 
-/** Returns a name on one printable line, truncated after the longest possible name. */
+/** Returns a name on one printable line, truncated after the longest possible name. Quotes what no object can have. */
 export function formatName(name: string): string {
-  return toPrintableLine(name, MAX_NAME_LENGTH);
+  return toPrintableLine(isObjectName(name) ? name : JSON.stringify(name), MAX_NAME_LENGTH);
 }
 
 /** A config as far as a hold depends on it. */
