@@ -63,7 +63,7 @@ export async function readClusterSnapshot(
     known === undefined
       ? await listAll(api, NODES_WITH_STATUS, parseInspectedNode, signal, query)
       : [...known.snapshot.nodes.filter(isCertain), ...(await listByName(api, [...known.doubtful], signal, query))];
-  const { skippedNodes, ...cluster } = await readPools(api, signal, allNodes);
+  const { nodes, skippedNodes, ...cluster } = await readPools(api, signal, allNodes);
   const imageMode = await readImageMode(api, signal);
   const all = await listAll(
     api,
@@ -74,10 +74,16 @@ export async function readClusterSnapshot(
   const findNames = (isWanted: (config: WatchedConfig) => boolean) => all.filter(isWanted).map(({ name }) => name);
   const terminatingConfigs = new Set(findNames(({ isTerminating }) => isTerminating));
   const existing = [...findNames(({ isTerminating }) => !isTerminating), ...(known?.snapshot.configs ?? [])];
+  // A hosted cluster (HyperShift) serves the kinds, and has no objects. A cluster that has lost them has their names.
+  const isHosted =
+    cluster.pools.length + all.length === 0 &&
+    !nodes.some(({ references }) => references.some(({ config }) => isRenderedConfig(config)));
+  const hosted = isHosted ? nodes.map(({ name }) => name) : [];
   return {
     ...cluster,
     ...imageMode,
-    skippedNodes: [...(known?.snapshot.skippedNodes ?? []), ...skippedNodes],
+    nodes: isHosted ? [] : nodes,
+    skippedNodes: [...(known?.snapshot.skippedNodes ?? []), ...skippedNodes, ...hosted],
     configs: new Set(existing.filter((name) => !terminatingConfigs.has(name))),
     terminatingConfigs,
     createdAt: new Map(all.map((config) => [config.name, config.createdAt])),

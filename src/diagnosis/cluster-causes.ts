@@ -43,9 +43,11 @@ function describeTooFewNodes(cluster: Cluster): string | undefined {
   const { nodes, pools, selector, minNodes, hasControlPlane, controlPlaneSize } = cluster;
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
   if (nodes.length === 0) {
+    if (pools.length === 0) {
+      return 'no MachineConfigPool exists: the cluster is hosted (HyperShift), or its install has just begun';
+    }
     // The label can be misspelled.
-    const names = pools.map(({ name }) => name);
-    const existing = selector === undefined || names.length === 0 ? '' : ` (pools: ${joinFirst(names)})`;
+    const existing = selector === undefined ? '' : ` (pools: ${joinFirst(pools.map(({ name }) => name))})`;
     return `the Machine Config Operator manages no node ${selection}${existing}`;
   }
   if (minNodes !== undefined && nodes.length >= minNodes) return undefined;

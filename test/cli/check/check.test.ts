@@ -2,7 +2,17 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import { NODES_PATH } from '../../../src/kube/api-paths.ts';
-import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster, TIME } from '../inspected-cluster.ts';
+import {
+  annotate,
+  createNode,
+  createPool,
+  GONE,
+  NEW,
+  OLD,
+  startEmptyCluster,
+  startHealthyCluster,
+  TIME,
+} from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { readFile } from '../../docs/pages.ts';
 import { GUARD_PATH } from '../../../src/api/paths.ts';
@@ -33,6 +43,18 @@ test('checks only the selected nodes and the pools that select them', async () =
   expect(exitCodes).toEqual([1, 0, 0, 1]);
   const empty = 'manages no node with label node-role.kubernetes.io/x (pools: master and worker).\n';
   expect((await run('check', '--role', 'x')).stdout).toContain(empty);
+});
+
+// redhatci/ansible-collection-redhatci-ocp#983: a hosted cluster serves the kinds, and has no objects.
+test.each([
+  ['a hosted cluster', '4ac3d1f5', ['TooFewNodes']],
+  ['a cluster that has lost all configs and pools', GONE, ['PoolsMissing', 'ConfigMissing', 'NotReported']],
+])('judges nodes of %s', async (_what, currentConfig, codes) => {
+  const { run, cluster } = await startEmptyCluster();
+  createNode(cluster, 'n0', { currentConfig, desiredConfig: '9b2e77aa', state: 'Degraded' });
+  createNode(cluster, 'n1', {});
+  const { problems } = JSON.parse((await run('check', '-o', 'json')).stdout) as CheckReport;
+  expect([...new Set(problems.map(({ code }) => code))]).toEqual(codes);
 });
 
 test.each([
