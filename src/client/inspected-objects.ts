@@ -54,7 +54,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     isDrained,
     cordon: unschedulable === true ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
     readiness: readReadiness(conditions),
-    pressure: conditions.find(({ type, status }) => PRESSURES.has(type) && status === 'True'),
+    pressure: conditions.find(({ type, status }) => PRESSURES.has(type) && status !== 'False'),
   };
 }
 
