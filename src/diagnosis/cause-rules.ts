@@ -238,7 +238,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
   },
 
   DrainBlocked: {
-    sentence: ({ since, budgets, endingPods }, names) => {
+    sentence: ({ since, budgets, endingPods, graceEnd }, names) => {
       const obstacles = budgets.map((budget) => {
         const { pods, isTemporary, isOfMachine } = budget;
         const end = isOfMachine === true ? 'its virtual machine has migrated' : 'more pods are healthy';
@@ -249,18 +249,24 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
           (isTemporary === true ? ` until ${end}` : '')
         );
       });
-      if (endingPods.length > 0) obstacles.push(`the end of evicted ${formatPods(endingPods)}`);
+      if (endingPods.length > 0) {
+        const grace = graceEnd === undefined ? '' : `, which may take until ${toSeconds(graceEnd)}`;
+        obstacles.push(`the end of evicted ${formatPods(endingPods)}${grace}`);
+      }
       const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles)}`;
       return `the drain of ${names}${formatDetails(since)} ${state}`;
     },
+    more: ({ isUncordoned }) => [isUncordoned ? 'New pods start on the node, because a person has uncordoned it' : ''],
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: the workload can fail',
-    repairs: ({ referrer, budgets, endingPods }) => {
-      if (budgets.length > 0) return allowDisruption(budgets);
-      // It has the errors of all evictions.
-      if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
+    repairs: ({ referrer: { name }, budgets, endingPods, graceEnd, isUncordoned }) => {
+      const again = { ...uncordon(name), text: 'cordon the node again', command: shell`oc adm cordon ${TARGETS}` };
       const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
-      const command = shell`oc get pods -A --field-selector=spec.nodeName=${referrer.name}`;
-      return [{ name: 'allowDisruption', text, command }];
+      const command = shell`oc get pods -A --field-selector=spec.nodeName=${name}`;
+      const seePods: Repair = { name: 'allowDisruption', text, command };
+      // The log has the errors of all evictions.
+      const others = endingPods.length === 0 ? [readOperatorLog('machine-config-controller')] : [seePods];
+      const ofPods = budgets.length > 0 ? allowDisruption(budgets) : graceEnd === undefined ? others : [];
+      return [...(isUncordoned ? [again] : []), ...ofPods];
     },
     isRepairedWhileWaiting: true,
   },
@@ -307,7 +313,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         'operator takes it back';
       const undo: Repair = {
         name: 'correctSource',
-        text: isRepairable ? `or ${text}` : text,
+        text: isRepairable ? `only if the change can go: ${text}` : text,
         alternative: isRepairable,
       };
       const end = 'repair what the message is about. The daemon tries again';
@@ -317,7 +323,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
             name: 'changeBack',
             text: `see which OS images and packages the node has, and ${end}`,
             command: onHost(referrer.name, shell`rpm-ostree status`),
-            isOneAtATime: true,
+            oneAtATime: 'other',
           }
         : { name: 'changeBack', text: end };
       const repairs = [...(isRepairable ? [repair] : []), ...(isTakenBack ? [undo] : [])];
@@ -335,6 +341,11 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const text = `correct ${formatRejected({ kind, name, setting })}${setting === undefined ? ', or delete it' : ''}`;
       return [{ name: 'correctSource', text, command: shell`oc edit ${verbatim(kind.toLowerCase())} ${name}` }];
     },
+  },
+
+  SourceNotRendered: {
+    sentence: ({ source }, names) => `the config of ${names} does not contain MachineConfig ${source}`,
+    repairs: () => [readOperatorLog('machine-config-controller')],
   },
 
   SpecEmpty: {
@@ -524,7 +535,7 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
   const text = `if no copy of the missing config exists: name ${other}. ${how}`;
   const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
   const repair = annotateNode('nameConfigOfPool', text, referrer.name, annotations);
-  return [{ ...repair, alternative: true, isOneAtATime: true, needsRestart: true }];
+  return [{ ...repair, alternative: true, oneAtATime: 'restart' }];
 }
 
 function repairDisk(cause: DiskDiffers): readonly Repair[] {
@@ -538,13 +549,13 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
     const flags = missing.map((argument) => verbatim(`--append=${argument}`));
     const isSafe = missing.length > 0 && missing.every((argument) => KERNEL_ARGUMENT.test(argument));
     const command = isSafe ? onHost(name, shell`rpm-ostree kargs ${flags}`) : undefined;
-    return [{ name: 'changeBack', text, command, isOneAtATime: true }];
+    return [{ name: 'changeBack', text, command, oneAtATime: 'other' }];
   }
   const repairs: Repair[] = [forceConfig(name)];
   if (difference.type === 'osImage') {
     const text = 'see which OS images the node has. If the expected one is staged, reboot the node';
     const command = onHost(name, shell`rpm-ostree status`);
-    repairs.push({ name: 'changeBack', text, command, isOneAtATime: true, needsRestart: true });
+    repairs.push({ name: 'changeBack', text, command, oneAtATime: 'restart' });
   } else {
     const what = difference.type === 'file' ? `file "${quote(difference.path)}"` : 'the disk';
     repairs.push({ name: 'changeBack', text: `put ${what} back as ${quote(comparedWith)} has it. ${end}` });
@@ -635,7 +646,7 @@ function deleteLostNode(node: string, removal: Removal | undefined): readonly Re
   if (removal === undefined) return [];
   const also = removal === 'node' ? '' : ', after its etcd member has been removed';
   const text = `only if the machine of the node is lost for good: delete the node${also}. Its pool then goes on`;
-  return [{ name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true, isOneAtATime: true }];
+  return [{ name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true, oneAtATime: 'other' }];
 }
 
 function annotateNode(
@@ -658,15 +669,15 @@ function readDisk(node: string): Repair {
     'if a person has changed the annotations of the node: see which config its disk has, and create it again if it ' +
     'is missing. Without --confirm this writes nothing';
   const command = shell`machineconfig-guard restore --from node/${node}`;
-  return { name: 'readDisk', text, command, isOneAtATime: true };
+  return { name: 'readDisk', text, command, oneAtATime: 'other' };
 }
 
 function forceConfig(node: string): Repair {
   const text =
-    'or force the update: the daemon drains the node, writes the config without comparing the disk, and reboots. ' +
+    'only if the difference can go: force the update. The daemon drains the node, writes the config without comparing the disk, and reboots. ' +
     'Files that only another config contains stay';
   const command = onHost(node, shell`touch ${verbatim(FORCE_FILE)}`);
-  return { name: 'force', text, command, alternative: true, isOneAtATime: true, needsRestart: true };
+  return { name: 'force', text, command, alternative: true, oneAtATime: 'restart' };
 }
 
 function onHost(node: string, command: ShellCommand | undefined): ShellCommand | undefined {
@@ -678,7 +689,7 @@ function findDaemon(node: string): Repair {
   const text = 'see whether the machine-config-daemon of the node runs, and read its log';
   const pods = shell`oc get pods -n ${OPERATOR_NAMESPACE} -l k8s-app=machine-config-daemon`;
   const command = shell`${pods} --field-selector=spec.nodeName=${node}`;
-  return { name: 'readLog', text, command, isOneAtATime: true };
+  return { name: 'readLog', text, command, oneAtATime: 'other' };
 }
 
 /** The operator then looks for a build of the config (createNewMachineOSBuildOrReuseExisting). */

@@ -171,6 +171,8 @@ interface UpdateStalled extends NodeFields {
 interface DrainBlocked extends NodeFields, DrainObstacles {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
+  /** The controller cordons the node only when the drain begins. A person has undone it. */
+  readonly isUncordoned: boolean;
 }
 
 interface DesiredOutdated extends NodeFields {
@@ -216,6 +218,12 @@ export interface ObjectRejected extends CauseFields {
   /** Such as `maxUnavailable`, if that alone is the reason. */
   readonly setting?: string | undefined;
   readonly evidence: string;
+}
+
+/** A MachineConfig that the pool selects, and that its config does not contain. No other cause says why. */
+interface SourceNotRendered extends PoolFields {
+  readonly code: 'SourceNotRendered';
+  readonly source: string;
 }
 
 interface SpecEmpty extends PoolFields {
@@ -337,6 +345,7 @@ export type Cause =
   | Recovering
   | RolloutStalled
   | RolloutUnfinished
+  | SourceNotRendered
   | SpecEmpty
   | StatusEmpty
   | TooFewNodes

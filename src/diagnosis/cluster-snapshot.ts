@@ -153,8 +153,10 @@ export interface BlockingBudget {
 /** What holds back the drain of a node. */
 export interface DrainObstacles {
   readonly budgets: readonly BlockingBudget[];
-  /** The evicted pods that have not ended, as NAMESPACE/NAME. */
+  /** The evicted pods that have not ended, as NAMESPACE/NAME: those that are late, or else all. */
   readonly endingPods: readonly string[];
+  /** When the last of them must have ended. Undefined if one is late. */
+  readonly graceEnd?: Date | undefined;
 }
 
 /** A KubeletConfig or a ContainerRuntimeConfig that failed, so that the operator writes no MachineConfig from it. */
@@ -181,7 +183,7 @@ export interface ClusterSnapshot {
   /** Those whose allow-deletion annotation gives a reason. */
   readonly overriddenConfigs?: readonly ConfigName[];
   /** The MachineConfigs from which the operator renders those of pools. */
-  readonly sources?: readonly { readonly name: string; readonly labels: Labels }[];
+  readonly sources?: readonly { readonly name: string; readonly labels: Labels; readonly createdAt?: Date }[];
   readonly pendingRequests?: readonly PendingCertificateRequest[];
   /** Undefined if unknown. */
   readonly controlPlaneSize?: ControlPlaneSize | undefined;

@@ -304,13 +304,14 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   const isShared = permanent.some(({ others = [] }) => others.length > 0);
   const reason = isShared ? SHARED : PERMANENT;
   if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
-  const isLong = hasGivenUp || isStalled(since, cluster);
+  const isLong = obstacles.graceEnd === undefined && (hasGivenUp || isStalled(since, cluster));
   const progress = isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
   return {
     code: 'DrainBlocked',
     referrer: node,
     since,
     ...obstacles,
+    isUncordoned: node.cordon === undefined && isOlderThan(MAX_DRAIN_MINUTES, since, cluster),
     waiting: isPermanent ? cannotWait(reason) : progress,
   };
 }

@@ -15,6 +15,7 @@ import { quote } from './quote.ts';
 import { findFailedSources, findRejectedSettings } from './rejected-objects.ts';
 import { isObjectName } from '../kube/api-object.ts';
 import { toConfigName } from '../mco/machine-config.ts';
+import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { hasStrongReference, type Referrer } from '../mco/referrer.ts';
 
 /** Of these the operator makes the condition `Degraded`, which says nothing of its own. */
@@ -36,9 +37,9 @@ export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly 
   const failedSources = findFailedSources(pool, cluster);
   // Without a spec, the condition says why.
   const isExplained = pool.conditions[RENDER_CONDITION] !== undefined || invalid.length + failedSources.length > 0;
-  if (specConfig === undefined && !isExplained) {
+  if (!isExplained && specConfig === undefined) {
     causes.push({ code: 'SpecEmpty', referrer: pool, field: 'spec', waiting: judgeRenderer(pool, cluster) });
-  }
+  } else if (!isExplained) causes.push(...findUnrendered(pool, cluster));
   causes.push(
     ...failedSources,
     ...(invalid.length > 0 ? invalid : findEmptyStatus(pool, cluster)),
@@ -65,8 +66,29 @@ function isHeldBack(pool: InspectedPool, cluster: Cluster): boolean {
   return stopped.size > 0 && (isLast || stopped.size >= limit);
 }
 
+/** The operator renders a new source within seconds, unless its ControllerConfig is unfinished or it hangs. */
+function findUnrendered(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
+  const { machineConfigSelector, sources } = pool;
+  const unrendered = (cluster.sources ?? []).filter(
+    ({ name, labels, createdAt }) =>
+      matchesNodeSelector(machineConfigSelector, labels) &&
+      !sources.includes(name) &&
+      isOlderThan(START_MINUTES, createdAt, cluster),
+  );
+  return unrendered.map(({ name: source, createdAt }) => {
+    const waiting = judgeProgress(
+      'The operator can still render it',
+      'The operator has not rendered it',
+      createdAt,
+      cluster,
+    );
+    return { code: 'SourceNotRendered', referrer: pool, source, waiting };
+  });
+}
+
 /** The operator goes on with the roll-out of the last config. */
 function isAboutNextConfig(cause: Cause): boolean {
+  if (cause.code === 'SourceNotRendered') return true;
   if (cause.code === 'PoolDegraded') return cause.condition === RENDER_CONDITION;
   return cause.code === 'ObjectRejected' && cause.setting !== 'nodeSelector' && cause.setting !== 'maxUnavailable';
 }

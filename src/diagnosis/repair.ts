@@ -41,10 +41,11 @@ export interface Repair {
   readonly targets?: readonly string[];
   /** Whether a person must choose: only if its text applies. */
   readonly alternative?: boolean;
-  /** Only the first object gets it. The others follow when that one has recovered. */
-  readonly isOneAtATime?: boolean;
-  /** It restarts the node at once, whatever the other nodes of its pool do. */
-  readonly needsRestart?: boolean;
+  /**
+   * Only the first object gets it. The others follow when that one has recovered. A `restart` of the node is immediate,
+   * whatever the other nodes of its pool do.
+   */
+  readonly oneAtATime?: 'restart' | 'other';
 }
 
 /** A repair of one cause or of several. Part of the JSON of `check`. */
@@ -58,7 +59,7 @@ export interface PlannedRepair {
 
 /** A pool loses two nodes at once if one is repaired before another one is back: daemons ignore maxUnavailable. */
 export function holdBack(repair: Repair, returningNode: string | undefined): Repair {
-  if (repair.needsRestart !== true || returningNode === undefined) return repair;
+  if (repair.oneAtATime !== 'restart' || returningNode === undefined) return repair;
   const wait = `First wait until node ${returningNode} is Done and ready, and run check again for the command`;
   return { ...repair, text: `${repair.text}. ${wait}`, command: undefined };
 }
@@ -71,8 +72,8 @@ const MAX_TARGETS = 20;
  * is the best.
  */
 export function planRepairs(repairs: readonly Repair[]): readonly PlannedRepair[] {
-  const toKey = ({ name, text, command, alternative, isOneAtATime }: Repair) =>
-    JSON.stringify([name, alternative, text, isOneAtATime ? '' : command?.words.map(String)]);
+  const toKey = ({ name, text, command, alternative, oneAtATime }: Repair) =>
+    JSON.stringify([name, alternative, text, oneAtATime ? '' : command?.words.map(String)]);
   const groups = [...groupBy(repairs, toKey).values()];
   const planned = REPAIR_ORDER.flatMap((name) => groups.filter(([first]) => first?.name === name).map(combine));
   return planned.toSorted((a, b) => Number(a.alternative) - Number(b.alternative));
@@ -80,8 +81,8 @@ export function planRepairs(repairs: readonly Repair[]): readonly PlannedRepair[
 
 function combine(repairs: readonly Repair[]): PlannedRepair {
   const [first] = repairs as [Repair];
-  const { text, command, alternative = false, isOneAtATime } = first;
-  const all = [...new Set((isOneAtATime ? [first] : repairs).flatMap(({ targets = [] }) => targets))];
+  const { text, command, alternative = false, oneAtATime } = first;
+  const all = [...new Set((oneAtATime ? [first] : repairs).flatMap(({ targets = [] }) => targets))];
   const targets = all.slice(0, MAX_TARGETS);
   const more = all.length - targets.length;
   return {

@@ -39,7 +39,7 @@ const FIND_DAEMON = `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-sele
 
 const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
-  '# or undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. ' +
+  '# only if the change can go: undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. ' +
   'The operator takes it back';
 const NO_HOST_NAME = 'a machine has no host name. Give it one, and it asks again';
 const FREE_SPACE = 'free space on the disk of the node. Its update then goes on';
@@ -1249,5 +1249,56 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       'see why pods of budget openshift-etcd/etcd-guard-pdb are not ready. Leave the budget as it is',
       '# oc delete node master-1',
     ],
+  },
+  'a drain of a node that a person has uncordoned': {
+    source: 'machine-config-operator#6028: the controller cordons a node only when a drain begins (drainNode)',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 40, isUncordoned: true } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked?'],
+    repairs: ['oc adm cordon worker-0', READ_LOG],
+  },
+  'a drain that waits for the grace period of a pod': {
+    source: 'own: a database may have hours to stop, and only then something can be wrong',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 90 } },
+    pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
+    obstacles: {
+      drainObstacles: new Map([
+        ['worker-0', { budgets: [], endingPods: ['db/db-0'], graceEnd: new Date('2026-11-20T12:20:00Z') }],
+      ]),
+    },
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked?'],
+  },
+  'a node of whose network nothing is known': {
+    source: 'own: the operator counts anything but False (CheckNodeReady)',
+    nodes: {
+      'worker-0': {
+        ...both(W.A),
+        conditions: [{ type: 'NetworkUnavailable', status: 'Unknown', minutesAgo: 120 }],
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeUnavailable'],
+    repairs: ['repair the network of the node. Its update then goes on'],
+  },
+  'a MachineConfig that the operator has not rendered': {
+    source:
+      'machine-config-operator#3806: the render controller waits without a word for an unfinished ControllerConfig',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { ...AA, machineConfigSelector: { matchLabels: { role: 'worker' } }, sources: ['00-worker'] } },
+    obstacles: {
+      sources: [
+        { name: '00-worker', labels: { role: 'worker' }, createdAt: new Date(0) },
+        { name: '99-worker-ntp', labels: { role: 'worker' }, createdAt: new Date('2026-11-20T10:00:00Z') },
+        { name: '99-worker-ssh', labels: { role: 'worker' }, createdAt: new Date('2026-11-20T11:59:00Z') },
+        { name: '99-infra-ssh', labels: { role: 'infra' }, createdAt: new Date(0) },
+      ],
+    },
+    configs: [W.A],
+    problems: ['SourceNotRendered'],
+    repairs: [READ_LOG],
   },
 };

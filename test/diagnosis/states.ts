@@ -43,7 +43,7 @@ export interface State {
   /** What `check` reads once something does not move. */
   readonly obstacles?: Pick<
     ClusterSnapshot,
-    'drainObstacles' | 'failedSources' | 'operatorFailure' | 'stoppedOperators'
+    'drainObstacles' | 'failedSources' | 'operatorFailure' | 'sources' | 'stoppedOperators'
   >;
   /** The codes of all problems, with a question mark if waiting can help. */
   readonly problems: readonly string[];
@@ -113,7 +113,7 @@ const nameConfigOfPool = (config: string) =>
   `if no copy of the missing config exists: name ${config}, the config of the pool. ` +
   'Do it node by node: the daemon changes the disk to it, with one reboot';
 const FORCE =
-  '# or force the update: the daemon drains the node, writes the config without comparing the disk, and reboots. ' +
+  '# only if the difference can go: force the update. The daemon drains the node, writes the config without comparing the disk, and reboots. ' +
   'Files that only another config contains stay. ';
 const waitFor = (node: string) =>
   `First wait until node ${node} is Done and ready, and run check again for the command`;
@@ -1032,7 +1032,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, W.B],
     problems: ['NodeDegraded', 'PoolDegraded'],
-    repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree status', `# or ${UNDO}`],
+    repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree status', `# only if the change can go: ${UNDO}`],
   },
   'a failure without a reason': {
     source: 'own',

@@ -38,6 +38,8 @@ export interface NodeOptions {
   /** The drain to the desired config has been requested, and is not done. */
   readonly drainingForMinutes?: number;
   readonly cordon?: Write;
+  /** A person has undone the cordon of a drain. */
+  readonly isUncordoned?: boolean;
   /** When the daemon or the controller last wrote an annotation. */
   readonly movedMinutesAgo?: number;
   readonly notReady?: { readonly minutesAgo: number; readonly status?: 'False' | 'Unknown'; readonly message?: string };
@@ -90,7 +92,7 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
         ...managedField(cordon, { 'f:spec': { 'f:unschedulable': {} } }, now),
       ],
     },
-    spec: cordon === undefined ? {} : { unschedulable: true },
+    spec: cordon !== undefined || (isDraining && options.isUncordoned !== true) ? { unschedulable: true } : {},
     status: { conditions: [ready, ...conditions.map((condition) => buildCondition(condition, now))] },
   };
 }

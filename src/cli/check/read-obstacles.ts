@@ -12,6 +12,7 @@ import type {
   StoppedOperator,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findInvalidRequirement } from '../../diagnosis/pool-labels.ts';
+import { findLatest } from '../../diagnosis/times.ts';
 import { type ApiObject, parseTime } from '../../kube/api-object.ts';
 import { deploymentPath, leasesPath, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -180,9 +181,11 @@ async function readDrainObstacles(
     const pods = await read('pods', listAll(api, PODS, parsePod, signal, query));
     if (pods === undefined) return byNode;
     const evicted = pods.filter(({ isEvicted }) => isEvicted);
-    const ending = evicted.filter(({ deletedAt }) => isOutage(deletedAt, now));
-    const endingPods = ending.map(({ namespace, name }) => `${namespace}/${name}`);
-    byNode.set(node, { budgets: findBlocking(evicted, budgetsByNamespace), endingPods });
+    const ending = evicted.filter(({ deletedAt }) => deletedAt !== undefined);
+    const late = ending.filter(({ deletedAt }) => isOutage(deletedAt, now));
+    const endingPods = (late.length > 0 ? late : ending).map(formatKey);
+    const graceEnd = late.length > 0 ? undefined : findLatest(ending.map(({ deletedAt }) => deletedAt));
+    byNode.set(node, { budgets: findBlocking(evicted, budgetsByNamespace), endingPods, graceEnd });
   }
   return byNode;
 }
@@ -197,7 +200,7 @@ function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonl
       const isBlocked = budget?.allowsNone === true && (pod.isReady || !budget.allowsUnready);
       return budget !== undefined && (isBlocked || others.length > 0) ? [{ budget, others, pod }] : [];
     });
-  const groups = groupBy(blocked, ({ budget, others }) => [budget, ...others].map(formatBudget).join(' '));
+  const groups = groupBy(blocked, ({ budget, others }) => [budget, ...others].map(formatKey).join(' '));
   return [...groups.values()].map((group) => {
     const [{ budget, others }] = group as [(typeof group)[number]];
     const { namespace, name, isTemporary, isUncounted } = budget;
@@ -214,7 +217,7 @@ function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonl
   });
 }
 
-function formatBudget({ namespace, name }: Pick<Budget, 'name' | 'namespace'>): string {
+function formatKey({ namespace, name }: Pick<Budget, 'name' | 'namespace'>): string {
   return `${namespace}/${name}`;
 }
 

@@ -184,7 +184,7 @@ async function readAt(now: Date) {
   return await readObstacles(api, await readClusterSnapshot(api, undefined, signal), now, signal);
 }
 
-test('names an evicted pod that has not ended for ten minutes', async () => {
+test('names an evicted pod, and says until when it may take, or that it is late', async () => {
   await createPod('db-0', 'db', 'StatefulSet', ['example.com/volume']);
   await createPod('web-0', 'web');
   await admin.delete(`${PODS}/db-0`, { gracePeriodSeconds: '0' });
@@ -195,13 +195,16 @@ test('names an evicted pod that has not ended for ten minutes', async () => {
   const late = await readAt(new Date(Date.now() + HOUR_MS));
   await admin.patch(`${PODS}/db-0`, { metadata: { finalizers: null } });
 
-  expect(soon.drainObstacles.get('worker-0')).toEqual({ budgets: [], endingPods: [] });
+  expect(soon.drainObstacles.get('worker-0')).toMatchObject({
+    endingPods: ['default/db-0'],
+    graceEnd: expect.any(Date) as Date,
+  });
   expect(late.drainObstacles.get('worker-0')).toEqual({ budgets: [], endingPods: ['default/db-0'] });
 });
 
 test.each([
   ['DiskPressure', 'True', ['NodeUnavailable?']],
-  ['NetworkUnavailable', 'True', ['NodeUnavailable?']],
+  ['NetworkUnavailable', 'Unknown', ['NodeUnavailable?']],
   ['MemoryPressure', 'True', []],
   ['DiskPressure', 'False', []],
 ])('judges a ready node whose condition %s is %s, in a roll-out', async (type, status, codes) => {
