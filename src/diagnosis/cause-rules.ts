@@ -250,7 +250,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         );
       });
       if (endingPods.length > 0) {
-        const grace = graceEnd === undefined ? '' : `, which may take until ${toSeconds(graceEnd)}`;
+        const grace = graceEnd === undefined ? '' : `, whose grace period lasts until ${toSeconds(graceEnd)}`;
         obstacles.push(`the end of evicted ${formatPods(endingPods)}${grace}`);
       }
       const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles)}`;

@@ -156,7 +156,7 @@ function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undef
     ...cause,
     code: 'PoolDeleted',
     deletedPool: poolOfConfig,
-    isTerminating: current?.isTerminating === true,
+    isTerminating: cluster.pools.some(({ name }) => name === poolOfConfig),
     labels: hasRole ? [`${role}-`] : [],
     waiting: hasRole
       ? cannotWait('The operator can miss it until one of its labels changes')
