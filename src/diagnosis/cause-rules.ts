@@ -12,7 +12,7 @@ import type {
   Removal,
 } from './cause.ts';
 import { type BlockingBudget, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
-import { BUILT_IN_POOLS, FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
+import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
 import { patchPool, toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
@@ -159,12 +159,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         `The operator then updates the node to the config of pool ${formatName(pool)}, with a drain and a reboot`;
       return labels.length === 0 ? [] : [labelNode('leavePool', text, name, labels)];
     },
-  },
-
-  ForeignConfig: {
-    sentence: ({ config, pool }, names, isPlural) =>
-      `${names} ${verb(isPlural, 'run')} ${formatName(config)}, and ${be(isPlural)} in pool ${formatName(pool)}`,
-    repairs: ({ pool }) => [unpause(pool)],
   },
 
   NotInPool: {
@@ -410,10 +404,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       // The status of a pool follows its nodes, so it says for some seconds what has ended already.
       if (further.length > 0 || waiting.helps) return further;
       if (condition !== 'RenderDegraded') return [readOperatorLog('machine-config-controller')];
-      // Without the MachineConfigs of the workers, the nodes would lose their kubelet.
-      const others = BUILT_IN_POOLS.has(name) ? '' : ', so that it also selects the MachineConfigs of pool worker';
+      // Without the MachineConfigs of the workers, the nodes of a custom pool would lose their kubelet.
       const text = evidence.includes('found matching selector')
-        ? `correct the machineConfigSelector of pool ${name}${others}`
+        ? `correct the machineConfigSelector of pool ${name}. That of a custom pool also selects those of pool worker`
         : `correct the source MachineConfig of pool ${name} that the message is about`;
       return [{ name: 'correctSource', text }];
     },

@@ -93,15 +93,7 @@ interface PoolConflict extends NodeFields {
   readonly choices: readonly PoolChoice[];
 }
 
-/** A machine of the control plane at rest runs a config of other machines, or the other way round. */
-interface ForeignConfig extends NodeFields {
-  readonly code: 'ForeignConfig';
-  readonly config: ConfigName;
-  /** The pool that selects the node. */
-  readonly pool: string;
-}
-
-/** The same of a deleted pool. */
+/** A node at rest runs a config of a deleted pool. */
 interface PoolDeleted extends NodeFields {
   readonly code: 'PoolDeleted';
   readonly config: ConfigName;
@@ -326,7 +318,6 @@ export type Cause =
   | DesiredOutdated
   | DiskDiffers
   | DrainBlocked
-  | ForeignConfig
   | NodeCordoned
   | NodeDegraded
   | NodeNotReady

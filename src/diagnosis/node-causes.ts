@@ -84,7 +84,7 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const config = node.currentConfig ?? node.desiredConfig;
   const rejected = findRejectedSelector(node, cluster);
   if (rejected !== undefined) return rejected;
-  if (pool !== undefined) return findForeignConfig(node, cluster);
+  if (pool !== undefined) return findDeletedPool(node, cluster);
   // The operator updates no Windows node, whatever its annotations say.
   if (cluster.livePools.length === 0 || isWindows(labels)) return undefined;
   // The operator wants what the node desires.
@@ -128,35 +128,28 @@ function listChoices(node: InspectedNode, own: InspectedPool | undefined, cluste
   return wanted.map(choose).filter(({ labels }) => labels.length > 0);
 }
 
-/** A node at rest with a config of a deleted pool, or from across the border of the control plane. */
-function findForeignConfig(node: InspectedNode, cluster: Cluster): Cause | undefined {
+/** A node at rest with a config of a deleted pool. */
+function findDeletedPool(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { currentConfig: config } = node;
-  const poolOfConfig = config && parsePoolName(config);
+  const deletedPool = config && parsePoolName(config);
   const isAtRest = !hasFailed(node) && config === node.desiredConfig;
-  if (config === undefined || poolOfConfig === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
-  const { pool: current } = cluster.poolOf(node);
-  const role = `node-role.kubernetes.io/${poolOfConfig}`;
-  const isDeleted = !cluster.livePoolByName.has(poolOfConfig);
-  const { [role]: label, ...labels } = isDeleted ? node.labels : {};
-  const pool = isDeleted ? findPoolOfNode(labels, cluster.livePools).pool : current;
+  if (config === undefined || deletedPool === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
+  // The operator creates a built-in pool again.
+  if (cluster.livePoolByName.has(deletedPool) || BUILT_IN_POOLS.has(deletedPool)) return undefined;
+  const role = `node-role.kubernetes.io/${deletedPool}`;
+  const { [role]: label, ...labels } = node.labels;
+  const { pool } = findPoolOfNode(labels, cluster.livePools);
   if (pool?.specConfig === undefined || pool.specConfig === config) return undefined;
-  const cause = { referrer: node, config, pool: pool.name } as const;
-
-  if (!isDeleted) {
-    if (!isForeignToControlPlane(config, pool)) return undefined;
-    const waiting = judgeTakingBack(node, cluster, undefined);
-    // Another cause of the node says what else holds it back.
-    const isExplained = (!waiting.helps && !pool.paused) || cluster.stalledSince(pool) !== undefined;
-    return isExplained ? undefined : { ...cause, code: 'ForeignConfig', waiting };
-  }
-  if (BUILT_IN_POOLS.has(poolOfConfig) || pool.paused || node.cordon !== undefined) return undefined;
+  if (pool.paused || node.cordon !== undefined) return undefined;
   // The operator moves the node only when that or its new pool changes (pkg/controller/node/node_controller.go).
   const hasRole = label !== undefined;
   return {
-    ...cause,
     code: 'PoolDeleted',
-    deletedPool: poolOfConfig,
-    isTerminating: cluster.pools.some(({ name }) => name === poolOfConfig),
+    referrer: node,
+    config,
+    pool: pool.name,
+    deletedPool,
+    isTerminating: cluster.pools.some(({ name }) => name === deletedPool),
     labels: hasRole ? [`${role}-`] : [],
     waiting: hasRole
       ? cannotWait('The operator can miss it until one of its labels changes')

@@ -42,6 +42,8 @@ test.each([
   ['a node that reboots', 15, 10],
   ['R38 just after the annotation', 2, 1],
   ['S2 with the text of 4.20, before the daemon gives up', 10, -10],
+  ['a node that the operator has cordoned, and then left', 10, -10],
+  ['a MachineConfig that the operator has not rendered', 10, 1],
   ['S6 with a build of another config', 10, -1],
   ['S7 after the annotation', 10, 9],
 ])('judges the state %s differently after %d minutes, but not a second earlier', (name, _limit, minutes) => {

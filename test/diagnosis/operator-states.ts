@@ -160,7 +160,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     problems: ['PoolDegraded'],
     repairs: [
-      'correct the machineConfigSelector of pool infra, so that it also selects the MachineConfigs of pool worker',
+      'correct the machineConfigSelector of pool infra. That of a custom pool also selects those of pool worker',
     ],
   },
   'a custom pool without a config for hours': {
@@ -631,8 +631,10 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     repairs: ['oc get virtualmachineinstancemigrations -A'],
   },
   'a drain that has just begun beside a budget that never allows a disruption': {
-    source: 'own: all its pods are healthy',
-    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5 } },
+    source: 'own: all its pods are healthy, and the controller has yet to cordon the node',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5, isUncordoned: true },
+    },
     pools: { worker: { ...AB, counts: [1, 0, 0, 0] } },
     obstacles: BUDGET,
     configs: [W.A, W.B],
@@ -782,19 +784,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       'worker-rt': { spec: R.A, status: R.A, counts: [0, 0, 0, 0] },
     },
     configs: [M.A, W.A, I.A, R.A],
-    problems: ['ForeignConfig?'],
-  },
-  'nodes at rest with a config of another pool, and a paused pool': {
-    source: 'own: a person has paused it, but no worker has a reason to run a config of masters',
-    nodes: { 'worker-0': both(R.A), 'worker-1': both(M.A), 'master-0': { ...MASTER, ...both(M.A) } },
-    pools: {
-      master: MA,
-      worker: { ...AA, counts: [2, 0, 2, 0], paused: true },
-      'worker-rt': { spec: R.A, status: R.A, counts: [0, 0, 0, 0] },
-    },
-    configs: [M.A, W.A, R.A],
-    problems: ['ForeignConfig'],
-    repairs: ['oc patch machineconfigpool worker --type=merge -p {"spec":{"paused":false}}'],
+    problems: [],
   },
   'a node at rest with a config of another pool for hours': {
     source: 'own: the operator hangs',
@@ -1288,17 +1278,40 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     source:
       'machine-config-operator#3806: the render controller waits without a word for an unfinished ControllerConfig',
     nodes: { 'worker-0': both(W.A) },
-    pools: { worker: { ...AA, machineConfigSelector: { matchLabels: { role: 'worker' } }, sources: ['00-worker'] } },
+    pools: {
+      worker: {
+        ...AB,
+        ...OLD,
+        counts: [1, 0, 1, 0],
+        machineConfigSelector: { matchLabels: { role: 'worker' } },
+        sources: ['00-worker'],
+      },
+    },
     obstacles: {
       sources: [
         { name: '00-worker', labels: { role: 'worker' }, createdAt: new Date(0) },
         { name: '99-worker-ntp', labels: { role: 'worker' }, createdAt: new Date('2026-11-20T10:00:00Z') },
-        { name: '99-worker-ssh', labels: { role: 'worker' }, createdAt: new Date('2026-11-20T11:59:00Z') },
+        { name: '99-worker-ssh', labels: { role: 'worker' }, createdAt: new Date('2026-11-20T11:51:00Z') },
         { name: '99-infra-ssh', labels: { role: 'infra' }, createdAt: new Date(0) },
       ],
     },
-    configs: [W.A],
-    problems: ['SourceNotRendered'],
+    configs: [W.A, W.B],
+    problems: ['SourceNotRendered', 'RolloutStalled'],
     repairs: [READ_LOG],
+  },
+  'a node that the operator has cordoned, and then left': {
+    source: 'own: a person has put the annotations back during the update (okd-project/okd#593)',
+    nodes: { 'worker-0': { ...both(W.A), cordon: byOperator(20) }, 'worker-1': both(W.A) },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeCordoned'],
+    repairs: ['oc adm uncordon worker-0'],
+  },
+  'pool worker is deleted, and a node of a custom pool still has its config': {
+    source: 'own: the operator creates the pool again, so no label goes',
+    nodes: { 'infra-0': { roles: ['worker', 'infra'], ...both(W.A) } },
+    pools: { infra: { spec: I.A, status: I.A, counts: [1, 0, 1, 0] } },
+    configs: [W.A, I.A],
+    problems: [],
   },
 };
