@@ -250,10 +250,14 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const state = obstacles.length === 0 ? 'has not ended' : `waits for ${joinFirst(obstacles)}`;
       return `the drain of ${names}${formatDetails(since)} ${state}`;
     },
-    more: ({ isUncordoned }) => [isUncordoned ? 'New pods start on the node, because a person has uncordoned it' : ''],
+    more: ({ isUncordoned }) => [isUncordoned ? 'The node is not cordoned, so new pods start on it' : ''],
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: the workload can fail',
     repairs: ({ referrer: { name }, budgets, endingPods, graceEnd, isUncordoned }) => {
-      const again = { ...uncordon(name), text: 'cordon the node again', command: shell`oc adm cordon ${TARGETS}` };
+      const again = {
+        ...uncordon(name),
+        text: 'cordon the node. The operator does so only when a drain begins',
+        command: shell`oc adm cordon ${TARGETS}`,
+      };
       const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
       const command = shell`oc get pods -A --field-selector=spec.nodeName=${name}`;
       const seePods: Repair = { name: 'allowDisruption', text, command };

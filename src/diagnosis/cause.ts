@@ -163,7 +163,7 @@ interface UpdateStalled extends NodeFields {
 interface DrainBlocked extends NodeFields, DrainObstacles {
   readonly code: 'DrainBlocked';
   readonly since: Date | undefined;
-  /** The controller cordons the node only when the drain begins. A person has undone it. */
+  /** The controller cordons a node only when its drain begins. A person has undone that, or nothing drains. */
   readonly isUncordoned: boolean;
 }
 

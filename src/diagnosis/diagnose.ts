@@ -187,11 +187,13 @@ function findCausesOfPool(pool: InspectedPool, cluster: Cluster): readonly Cause
 function approveMissingMachines(causes: readonly Cause[], cluster: Cluster) {
   const { nodes, pendingRequests = [] } = cluster;
   const isWanted = causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps);
-  if (!isWanted && listOldRequests(cluster).length === 0) return [];
+  const isUrgent = isWanted || listOldRequests(cluster).length > 0;
   const known = new Map(nodes.map((node) => [node.name, node.readiness?.isReady === true]));
   return pendingRequests.flatMap((request) => {
     const { name, node } = request;
     const isReady = known.get(node ?? '');
+    // The kubelet of a node asks for the certificate of its server right after the approval of its first request.
+    if (!isUrgent && (isForClient(request) || isReady !== true)) return [];
     if (LOCALHOST.test(node ?? '')) return [nameMachine(node)];
     if (!isForClient(request)) return [approveRequest(name)];
     if (isReady === true) return [];

@@ -282,11 +282,27 @@ test('agrees with a naive model for any cluster', () => {
 });
 
 test.each([
-  ['for hours', 120, ['only if w9 is one of your machines: approve its certificate requests']],
-  ['since just now', 1, []],
-])('says how to approve a request that has waited %s, although everything is fine', (_age, minutes, texts) => {
+  [
+    'w9',
+    'for hours',
+    120,
+    'kube-apiserver-client-kubelet',
+    ['only if w9 is one of your machines: approve its certificate requests'],
+  ],
+  ['w9', 'since just now', 1, 'kube-apiserver-client-kubelet', []],
+  ['w9', 'since just now', 1, 'kubelet-serving', []],
+  // The kubelet of a node asks for it right after the approval of its first request.
+  [
+    'n',
+    'since just now',
+    1,
+    'kubelet-serving',
+    ['approve pending certificate requests of nodes; check the requestors first'],
+  ],
+])('says how to approve a request of %s that has waited %s, although everything is fine', (...args) => {
+  const [node, _age, minutes, signer, texts] = args;
   const createdAt = new Date(NOW.getTime() - minutes * 60_000).toISOString();
-  const request = { name: 'csr-a', node: 'w9', signer: 'kubernetes.io/kube-apiserver-client-kubelet', createdAt };
+  const request = { name: 'csr-a', node, signer: `kubernetes.io/${signer}`, createdAt };
   const { ok, repairs } = check([HEALTHY], [FINE], { requests: { requests: [request] } });
   expect(ok).toBe(true);
   expect(repairs.map(({ text }) => text)).toEqual(texts);

@@ -31,8 +31,8 @@ export interface State {
   readonly source: string;
   readonly nodes: Readonly<Record<string, NodeOptions>>;
   readonly pools: Readonly<Record<string, PoolOptions>>;
-  /** Those that exist. */
-  readonly configs: readonly ConfigName[];
+  /** Those that exist. By default A and B of each pool. */
+  readonly configs?: readonly ConfigName[];
   readonly builds?: Readonly<Record<string, BuildOptions>>;
   readonly osConfigs?: Readonly<Record<string, OsConfigOptions>>;
   readonly controlPlane?: ControlPlaneSize;
@@ -259,7 +259,6 @@ export const STATES: Readonly<Record<string, State>> = {
         conditions: [{ type: 'RenderDegraded', message: `could not get current MachineConfig ${W.X}` }],
       },
     },
-    configs: [W.A],
     problems: ['ConfigMissing', 'PoolDegraded'],
     repairs: [
       `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
@@ -281,7 +280,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': { roles: ['worker', 'worker-rt'], ...missing(R.X) },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
-    configs: [W.A],
     problems: ['ConfigMissing'],
     repairs: [
       `machineconfig-guard restore ${R.X} --from node/worker-1`,
@@ -292,7 +290,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'as S1, with the role that machine-config-operator#1824 documents',
     nodes: { 'worker-0': both(W.A), 'infra-0': { roles: ['infra'], ...missing(I.X) } },
     pools: { worker: { spec: W.A, status: W.A } },
-    configs: [W.A],
     problems: ['ConfigMissing', 'NotInPool'],
     repairs: [
       `oc label node infra-0 --overwrite ${label('worker')}=`,
@@ -387,7 +384,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own',
     nodes: { 'worker-0': { current: W.X, desired: W.Z, ...degraded(REASONS.notFound(W.Z)) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A],
     problems: ['ConfigMissing', 'ConfigMissing?'],
     repairs: [
       `machineconfig-guard restore ${W.X} --from node/worker-0`,
@@ -401,7 +397,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': missing(W.X),
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
-    configs: [W.A],
     problems: ['ConfigMissing?', 'ConfigMissing'],
     repairs: [
       `machineconfig-guard restore ${W.X} --from node/worker-1`,
@@ -418,7 +413,6 @@ export const STATES: Readonly<Record<string, State>> = {
         conditions: [{ type: 'RenderDegraded', message: `could not get current MachineConfig ${W.Z}` }],
       },
     },
-    configs: [W.A],
     problems: ['ConfigMissing?', 'ConfigMissing', 'StatusEmpty', 'PoolDegraded'],
     repairs: [
       `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
@@ -441,14 +435,12 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'openshift/machine-config-operator#2148',
     nodes: { 'worker-0': { current: W.A } },
     pools: { worker: { spec: W.A, status: W.A } },
-    configs: [W.A],
     problems: ['NotReported?'],
   },
   'no desired config in a paused pool': {
     source: 'own: the operator sets desiredConfig only when the pool is no longer paused',
     nodes: { 'worker-0': { current: W.A, ...degraded(REASONS.desiredAbsent('worker-0')) } },
     pools: { worker: { spec: W.A, status: W.A, paused: true } },
-    configs: [W.A],
     problems: ['NotReported'],
     repairs: [`${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`],
   },
@@ -456,14 +448,12 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own, with the text of 4.14, 4.15 and 4.21, in which the name is empty',
     nodes: { 'worker-0': { current: W.A, ...degraded(REASONS.notFound('')) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A],
     problems: ['NotReported?'],
   },
   'a desired config that was removed and is back': {
     source: 'real daemon: Done 14 to 40 s later, and the reason stays until then',
     nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.notFound('')) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A],
     problems: ['Recovering?'],
   },
   R21: {
@@ -529,7 +519,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'openshift/machine-config-operator#429',
     nodes: { 'worker-0': { roles: ['worker', 'worker-rt'], ...both(R.A) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] }, 'worker-rt': { spec: R.A, status: R.A } },
-    configs: [W.A, R.A],
     problems: [],
   },
   'R22 with two custom roles': {
@@ -553,7 +542,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-0': { roles: ['worker'], ...both(W.A) },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [4, 1, 4, 0] } },
-    configs: [W.A, I.A],
     problems: ['PoolDeleted', 'PoolDeleted?'],
     repairs: [`oc label node infra-0 --overwrite ${label('infra')}-`],
   },
@@ -561,7 +549,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator updates no node of a paused pool',
     nodes: { 'infra-0': { roles: ['worker', 'infra'], ...both(I.A) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 1, 0], paused: true } },
-    configs: [W.A, I.A],
     problems: [],
   },
   'S27 without its role': {
@@ -644,7 +631,6 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 1] } },
-    configs: [W.A, W.B],
     problems: ['DrainBlocked'],
     repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
@@ -660,7 +646,6 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 0] } },
-    configs: [W.A, W.B],
     problems: ['DrainBlocked?'],
     repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
@@ -676,7 +661,6 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 1] } },
-    configs: [W.A, W.B],
     obstacles: drainObstacles('worker-1', {
       budgets: [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'] }],
     }),
@@ -693,7 +677,6 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     pools: { master: { spec: M.B, status: M.A, counts: [3, 0, 0, 3] } },
-    configs: [M.A, M.B],
     problems: ['DiskDiffers'],
     repairs: [
       'oc debug node/master-0 -- chroot /host rpm-ostree kargs --append=mitigations=off --append=intel_pstate=disable',
@@ -710,7 +693,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.B),
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 1, 1, 1] } },
-    configs: [W.A, W.B],
     problems: ['DiskDiffers'],
     repairs: [
       'put file "/etc/systemd/system/kubelet.service.d/10-mco-default-env.conf" back as ' +
@@ -730,7 +712,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own, seen with the real daemon of 4.20',
     nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.fileChanged('/etc/a')) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A],
     problems: ['DiskDiffers'],
     repairs: [
       `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
@@ -745,7 +726,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': { ...both(W.A), ...degraded(REASONS.fileChanged('/etc/a')) },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
-    configs: [W.A],
     problems: ['Recovering?', 'DiskDiffers'],
     repairs: [
       `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
@@ -760,7 +740,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': { ...both(W.A), ...degraded(REASONS.osImage(W.A, 'a', 'b')) },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
-    configs: [W.A],
     problems: ['DiskDiffers'],
     repairs: [
       'see which OS images the node has. If the expected one is staged, reboot the node. ' + waitFor('worker-0'),
@@ -861,7 +840,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.A),
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
-    configs: [W.A, W.B],
     problems: ['DesiredOutdated'],
     repairs: ['oc adm uncordon worker-0'],
   },
@@ -871,7 +849,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-0': { current: W.A, desired: W.B, ...degraded('failed to create directory "/home/core/test"') },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
-    configs: [W.A, W.B],
     problems: ['DesiredOutdated?'],
   },
   S21: {
@@ -881,7 +858,6 @@ export const STATES: Readonly<Record<string, State>> = {
       master: { spec: M.A, status: M.A, counts: [1, 0, 0, 0] },
       worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
     },
-    configs: [M.A, W.A],
     problems: ['DesiredOutdated'],
     repairs: [`${ANNOTATE} master-0 ${annotations(M.A, 'desiredConfig')}`],
   },
@@ -889,7 +865,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'a public runbook of 2025: the pool was reverted in the middle of a roll-out',
     nodes: { 'worker-2': { current: W.A, desired: W.B, state: 'Working' } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: [],
   },
   'R23 for hours': {
@@ -903,7 +878,6 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['DesiredOutdated'],
     repairs: [`${ANNOTATE} worker-2 ${annotations(W.A, 'desiredConfig')}`],
   },
@@ -914,7 +888,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.A),
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['NodeCordoned'],
     repairs: ['oc adm uncordon worker-0'],
   },
@@ -922,7 +895,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own',
     nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 600 } } },
     pools: { worker: { spec: W.A, status: W.A } },
-    configs: [W.A],
     problems: [],
   },
   'a cordoned node that the daemon updates': {
@@ -932,7 +904,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.A),
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: [],
   },
   'a cordoned node whose update has failed': {
@@ -948,7 +919,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.A),
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 1] } },
-    configs: [W.A, W.B],
     problems: ['NodeDegraded?', 'NodeCordoned'],
     repairs: ['oc adm uncordon worker-0'],
   },
@@ -956,14 +926,12 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', notReady: { minutesAgo: 5 } } },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: [],
   },
   'a node that is down in a roll-out, and does not update itself': {
     source: 'own: the operator counts it as unavailable at once, but it can just reboot',
     nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 1 } }, 'worker-1': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['NodeNotReady?'],
     repairs: ['start the machine or the kubelet of each lost node'],
   },
@@ -971,7 +939,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', notReady: { minutesAgo: 30 } } },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['NodeNotReady?'],
     repairs: ['start the machine or the kubelet of each lost node', '# oc delete node worker-0'],
   },
@@ -979,7 +946,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own',
     nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 600 } } },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['NodeNotReady'],
     repairs: ['start the machine or the kubelet of each lost node', '# oc delete node worker-0'],
   },
@@ -987,7 +953,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: its client certificate has expired while the node was off',
     nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 600 } } },
     pools: { worker: { spec: W.A, status: W.A } },
-    configs: [W.A],
     requests: { 'csr-2b7xk': 'worker-0' },
     problems: ['CertificatePending'],
     repairs: ['oc adm certificate approve csr-2b7xk'],
@@ -998,7 +963,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-0': { current: W.A, desired: W.B, state: 'Unreconcilable', reason: REASONS.unreconcilable(W.A, W.B) },
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A, W.B],
     problems: ['NodeDegraded'],
     repairs: [UNDO],
   },
@@ -1016,7 +980,6 @@ export const STATES: Readonly<Record<string, State>> = {
         ],
       },
     },
-    configs: [W.A, W.B],
     problems: ['NodeDegraded?', 'PoolDegraded?'],
   },
   'another failure for long': {
@@ -1030,7 +993,6 @@ export const STATES: Readonly<Record<string, State>> = {
         conditions: [{ type: 'NodeDegraded', minutesAgo: 600 }],
       },
     },
-    configs: [W.A, W.B],
     problems: ['NodeDegraded', 'PoolDegraded'],
     repairs: ['oc debug node/worker-0 -- chroot /host rpm-ostree status', `# only if the change can go: ${UNDO}`],
   },
@@ -1045,7 +1007,6 @@ export const STATES: Readonly<Record<string, State>> = {
         conditions: [{ type: 'NodeDegraded', minutesAgo: 600 }],
       },
     },
-    configs: [W.A],
     problems: ['NodeDegraded', 'PoolDegraded'],
     repairs: [`${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`],
   },
@@ -1066,7 +1027,6 @@ export const STATES: Readonly<Record<string, State>> = {
         conditions: [{ type: 'NodeDegraded', minutesAgo: 600 }],
       },
     },
-    configs: [W.A, W.B],
     problems: ['NodeDegraded', 'PoolDegraded'],
     repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-operator --tail=20'],
   },
@@ -1074,7 +1034,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the reason names the image, and the file is that of the config (validateOnDiskStateImpl)',
     nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.diskDiffers('quay.io/os@sha256:7')) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A],
     problems: ['DiskDiffers'],
     repairs: [
       `put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
@@ -1099,14 +1058,12 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'openshift/release#31224: a roll-out',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working' }, 'worker-1': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 1, 0] } },
-    configs: [W.A, W.B],
     problems: [],
   },
   R24: {
     source: 'openshift/runbooks#44: a person has paused the pool',
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 1, 0], paused: true } },
-    configs: [W.A, W.B],
     problems: [],
   },
   S6: {
@@ -1266,7 +1223,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: a condition without a message that no release has yet',
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { spec: W.A, status: W.A, conditions: [{ type: 'SomethingDegraded' }, { type: 'Degraded' }] } },
-    configs: [W.A],
     problems: ['PoolDegraded?'],
   },
   'a roll-out that does not move': {
@@ -1281,7 +1237,6 @@ export const STATES: Readonly<Record<string, State>> = {
         statusWrittenMinutesAgo: 200,
       },
     },
-    configs: [W.A, W.B],
     problems: ['RolloutStalled'],
     repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
@@ -1289,7 +1244,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the Deployment of the controller has been scaled down',
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0], specWrittenMinutesAgo: 300 } },
-    configs: [W.A, W.B],
     obstacles: {
       stoppedOperators: [OPERATOR_OFF],
     },
@@ -1353,7 +1307,6 @@ export const STATES: Readonly<Record<string, State>> = {
         conditions: [{ type: 'RenderDegraded', message: 'parsing Ignition config failed', minutesAgo: 90 }],
       },
     },
-    configs: [W.A, I.A],
     problems: ['PoolDegraded'],
     repairs: ['correct the source MachineConfig of pool infra that the message is about'],
   },
@@ -1393,7 +1346,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-a-old': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Succeeded' }], ageMinutes: 900 },
       'worker-new': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 90 },
     },
-    configs: [W.A],
     problems: ['BuildFailed'],
     repairs: [`oc annotate machineosconfig worker --overwrite ${MCO}/rebuild=`],
   },
@@ -1406,7 +1358,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-a': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Failed' }], ageMinutes: 90 },
       'worker-b': { config: W.A, osConfig: 'worker', conditions: [{ type: 'Succeeded' }], ageMinutes: 900 },
     },
-    configs: [W.A],
     problems: [],
   },
   'a build that does not end': {
@@ -1415,7 +1366,6 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
     osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-b' } },
     builds: { 'worker-b': { config: W.B, osConfig: 'worker', conditions: [{ type: 'Building' }], ageMinutes: 190 } },
-    configs: [W.A, W.B],
     problems: ['RolloutStalled'],
     repairs: [`${OPERATOR_PODS} ${MCO}/machine-os-build=worker-b`],
   },
@@ -1425,7 +1375,6 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
     osConfigs: { worker: { pool: 'worker' } },
     builds: {},
-    configs: [W.A, W.B],
     problems: ['RolloutStalled'],
     repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-os-builder --tail=20'],
   },
@@ -1443,7 +1392,6 @@ export const STATES: Readonly<Record<string, State>> = {
         image: 'os@sha256:b',
       },
     },
-    configs: [W.A, W.B],
     problems: ['RolloutStalled'],
     repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
@@ -1461,7 +1409,6 @@ export const STATES: Readonly<Record<string, State>> = {
         image: 'os@sha256:b',
       },
     },
-    configs: [W.A, W.B],
     problems: ['RolloutStalled'],
     repairs: [`oc annotate machineosconfig worker ${MCO}/current-machine-os-build-`],
   },
@@ -1475,7 +1422,6 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 0], conditions: [{ type: 'Updating' }] } },
     osConfigs: {},
-    configs: [W.A],
     problems: ['NodeCordoned'],
     repairs: ['oc adm uncordon worker-0'],
   },
@@ -1486,7 +1432,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.A),
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['NodeCordoned?'],
   },
   'a program has cordoned a node in a roll-out, and does not end': {
@@ -1496,7 +1441,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.A),
     },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['NodeCordoned'],
     repairs: ['# oc adm uncordon worker-0'],
   },
@@ -1504,7 +1448,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator counts it as unavailable (CheckNodeReady)',
     nodes: { 'worker-0': { ...both(W.A), conditions: [DISK_PRESSURE] }, 'worker-1': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['NodeUnavailable'],
     repairs: ['free space on the disk of the node. Its update then goes on'],
   },
@@ -1512,7 +1455,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the pod of the machine-config-daemon does not run, and nothing is Degraded',
     nodes: { 'worker-0': { current: W.A, desired: W.B, movedMinutesAgo: 200 }, 'worker-1': both(W.A) },
     pools: { worker: { ...OLD_ROLLOUT, counts: [2, 0, 1, 0] } },
-    configs: [W.A, W.B],
     problems: ['UpdateStalled'],
     repairs: [`${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`],
   },
@@ -1520,7 +1462,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the daemon hangs after the reboot',
     nodes: { 'worker-0': { ...both(W.B), state: 'Working', movedMinutesAgo: 200 } },
     pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: ['UpdateStalled'],
     repairs: [`${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`],
   },
@@ -1528,14 +1469,12 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: it has just reported',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', movedMinutesAgo: 50 } },
     pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     problems: [],
   },
   'an evicted pod that does not end': {
     source: 'own: its volume cannot be detached',
     nodes: { 'worker-1': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 20 } },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     obstacles: drainObstacles('worker-1', { endingPods: ['db/db-0'] }),
     problems: ['DrainBlocked?'],
     repairs: ['oc get pods -A --field-selector=spec.nodeName=worker-1'],
@@ -1551,7 +1490,6 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A, W.B],
     problems: ['DesiredOutdated', 'DiskDiffers'],
     repairs: [
       'oc adm uncordon worker-0',
@@ -1576,14 +1514,12 @@ export const STATES: Readonly<Record<string, State>> = {
         ],
       },
     },
-    configs: [W.A],
     problems: ['PoolDegraded?'],
   },
   'a node without a role that names a config of masters': {
     source: 'own: a hostile node names any config, and the label of a master starts a control plane on it',
     nodes: { 'worker-0': { roles: [], ...both(M.A) } },
     pools: { master: { spec: M.A, status: M.A }, worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] } },
-    configs: [M.A, W.A],
     problems: ['NotInPool'],
     repairs: [`# oc label node worker-0 --overwrite ${label('master')}=`],
   },
@@ -1591,14 +1527,12 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator updates no Windows node',
     nodes: { 'win-0': { labels: { 'kubernetes.io/os': 'windows' }, ...both(W.A) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] } },
-    configs: [W.A],
     problems: [],
   },
   'a lost node that waits for a certificate, and whose config is gone': {
     source: 'own: a cluster that was off for months',
     nodes: { 'worker-0': { ...missing(W.X), notReady: { minutesAgo: 600 } } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
-    configs: [W.A],
     requests: { 'csr-2b7xk': 'worker-0' },
     problems: ['ConfigMissing', 'CertificatePending'],
     repairs: [
@@ -1622,7 +1556,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the next change would wait for ever',
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { spec: W.A, status: W.A } },
-    configs: [W.A],
     obstacles: { stoppedOperators: [OPERATOR_OFF] },
     problems: ['OperatorStopped'],
     repairs: ['oc scale deployment machine-config-controller -n openshift-machine-config-operator --replicas=1'],
@@ -1631,7 +1564,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'machine-config-operator#3246: the ClusterOperator says why (syncDegradedStatus)',
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { spec: W.A, status: W.A } },
-    configs: [W.A],
     obstacles: { operatorFailure: trueCondition('Degraded', 'RequiredPoolsFailed', 'controller version mismatch') },
     problems: ['OperatorDegraded'],
     repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-operator --tail=20'],
@@ -1640,7 +1572,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the sync of the operator gives up after some minutes, and begins anew',
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, specWrittenMinutesAgo: 30 } },
-    configs: [W.A, W.B],
     obstacles: { operatorFailure: trueCondition('Degraded', 'RequiredPoolsFailed', 'pool worker is not ready') },
     problems: [],
   },
@@ -1648,7 +1579,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: neither hides the other',
     nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } } },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     obstacles: { operatorFailure: trueCondition('Degraded', 'RenderConfigFailed', 'could not get ConfigMap') },
     problems: ['OperatorDegraded', 'NodeCordoned'],
     repairs: [
@@ -1660,7 +1590,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator updates other nodes up to maxUnavailable (getAllCandidateMachines)',
     nodes: CORDONED_OF_FOUR,
     pools: { worker: { ...OLD_ROLLOUT, counts: [4, 1, 0, 0], maxUnavailable: '50%' } },
-    configs: [W.A, W.B],
     problems: ['NodeCordoned', 'RolloutStalled'],
     repairs: [
       'oc adm uncordon worker-0',
@@ -1671,7 +1600,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator rounds down',
     nodes: CORDONED_OF_FOUR,
     pools: { worker: { ...OLD_ROLLOUT, counts: [4, 1, 0, 0], maxUnavailable: '40%' } },
-    configs: [W.A, W.B],
     problems: ['NodeCordoned'],
     repairs: ['oc adm uncordon worker-0'],
   },
@@ -1682,7 +1610,6 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': both(W.B),
     },
     pools: { worker: { ...OLD_ROLLOUT, counts: [2, 1, 1, 0], maxUnavailable: 5 } },
-    configs: [W.A, W.B],
     problems: ['NodeCordoned'],
     repairs: ['oc adm uncordon worker-0'],
   },
@@ -1690,7 +1617,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator builds the image whatever the nodes are (reconciler.go)',
     nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 300 } } },
     pools: { worker: { ...OLD_ROLLOUT, counts: [1, 0, 0, 0] } },
-    configs: [W.A, W.B],
     osConfigs: { layered: { pool: 'worker' } },
     problems: ['NodeCordoned', 'RolloutStalled'],
     repairs: [
@@ -1714,7 +1640,6 @@ export const STATES: Readonly<Record<string, State>> = {
         ],
       },
     },
-    configs: [W.A],
     problems: ['PoolDegraded'],
     repairs: ['oc describe machineconfignodes'],
   },
@@ -1722,7 +1647,6 @@ export const STATES: Readonly<Record<string, State>> = {
     source: 'own: the node runs the config of the workers',
     nodes: { 'worker-0': { roles: ['worker', 'infra', 'cnf'], ...both(W.A) } },
     pools: { worker: { spec: W.A, status: W.A }, cnf: { spec: C.A, status: C.A }, infra: { spec: I.A, status: I.A } },
-    configs: [W.A, I.A, C.A],
     problems: ['PoolConflict'],
     repairs: [`oc label node worker-0 --overwrite ${label('cnf')}- ${label('infra')}-`],
   },
@@ -1741,9 +1665,12 @@ export function getState(name: string): State {
   return state;
 }
 
+const POOLS = [M, W, R, I, C, ARBITER];
+
 /** The objects of a state, as the API server has them. */
-export function buildState({ nodes, pools, builds = {}, osConfigs = {} }: State, now = NOW) {
+export function buildState({ nodes, pools, builds = {}, osConfigs = {}, ...state }: State, now = NOW) {
   return {
+    configs: new Set(state.configs ?? POOLS.flatMap(({ A, B }) => [A, B])),
     nodes: Object.entries(nodes).map(([name, options]) => buildNode(name, options, now)),
     pools: Object.entries(pools).map(([name, options]) => buildPool(name, options, now)),
     builds: Object.entries(builds).map(([name, options]) => buildBuild(name, options, now)),
@@ -1753,14 +1680,14 @@ export function buildState({ nodes, pools, builds = {}, osConfigs = {} }: State,
 
 /** A state as `check` reads it. */
 export function readState(state: State): ClusterSnapshot {
-  const { nodes, pools, builds, osConfigs } = buildState(state);
+  const { nodes, pools, builds, osConfigs, configs } = buildState(state);
   const createdAt = new Date(NOW.getTime() - 300_000);
   return {
     nodes: nodes.map(parseInspectedNode),
     pools: pools.map(parseInspectedPool),
     builds: builds.map(parseInspectedBuild),
     osConfigs: osConfigs.map(parseInspectedOsConfig),
-    configs: new Set(state.configs),
+    configs,
     terminatingConfigs: new Set(),
     pendingRequests: Object.entries(state.requests ?? {}).map(([name, node]) => {
       const signer = state.signers?.[name] ?? 'kubernetes.io/kube-apiserver-client-kubelet';

@@ -14,7 +14,7 @@ type Installed = Pick<InstalledCluster, 'cluster'>;
 /** Creates the objects of a state in test/diagnosis/states.ts on a real API server, without their managedFields. */
 export async function createState({ cluster: { admin } }: Installed, name: string): Promise<void> {
   const state = getState(name);
-  const { nodes, pools, builds, osConfigs } = buildState(state, new Date());
+  const { nodes, pools, builds, osConfigs, configs } = buildState(state, new Date());
   const create = async (collection: string, apiVersion: string, kind: string, object: object) => {
     const { metadata, spec, status } = object as KubeObject;
     const { name: own, labels, annotations } = metadata;
@@ -23,7 +23,7 @@ export async function createState({ cluster: { admin } }: Installed, name: strin
     if (status !== undefined) await admin.patch(`${collection}/${own}/status`, { status });
   };
   const version = `${MCO}/v1`;
-  const contents = listContents().filter((content) => state.configs.includes(content.name));
+  const contents = listContents().filter((content) => configs.has(content.name));
   for (const { name: config, spec } of contents) {
     await create(PATHS.configs, version, 'MachineConfig', { metadata: { name: config }, spec });
   }
