@@ -671,7 +671,8 @@ function readDisk(node: string): Repair {
 
 function forceConfig(node: string): Repair {
   const text =
-    'only if the difference can go: force the update. The daemon drains the node, writes the config without comparing the disk, and reboots. ' +
+    'only if the difference can go: force the update. The daemon drains the node, writes the config without ' +
+    'comparing the disk, and reboots. ' +
     'Files that only another config contains stay';
   const command = onHost(node, shell`touch ${verbatim(FORCE_FILE)}`);
   return { name: 'force', text, command, alternative: true, oneAtATime: 'restart' };

@@ -39,8 +39,8 @@ const FIND_DAEMON = `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-sele
 
 const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
-  '# only if the change can go: undo the change in the MachineConfig that made it, and then uncordon the node if it is cordoned. ' +
-  'The operator takes it back';
+  '# only if the change can go: undo the change in the MachineConfig that made it, and then uncordon the node if it ' +
+  'is cordoned. The operator takes it back';
 const NO_HOST_NAME = 'a machine has no host name. Give it one, and it asks again';
 const FREE_SPACE = 'free space on the disk of the node. Its update then goes on';
 const DISK_PRESSURE = { type: 'DiskPressure', message: 'kubelet has disk pressure', minutesAgo: 120 };

@@ -113,7 +113,8 @@ const nameConfigOfPool = (config: string) =>
   `if no copy of the missing config exists: name ${config}, the config of the pool. ` +
   'Do it node by node: the daemon changes the disk to it, with one reboot';
 const FORCE =
-  '# only if the difference can go: force the update. The daemon drains the node, writes the config without comparing the disk, and reboots. ' +
+  '# only if the difference can go: force the update. The daemon drains the node, writes the config without ' +
+  'comparing the disk, and reboots. ' +
   'Files that only another config contains stay. ';
 const waitFor = (node: string) =>
   `First wait until node ${node} is Done and ready, and run check again for the command`;

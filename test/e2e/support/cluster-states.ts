@@ -23,7 +23,8 @@ export async function createState({ cluster: { admin } }: Installed, name: strin
     if (status !== undefined) await admin.patch(`${collection}/${own}/status`, { status });
   };
   const version = `${MCO}/v1`;
-  const contents = listContents().filter((content) => configs.has(content.name));
+  const references = JSON.stringify([nodes, pools, builds]);
+  const contents = listContents().filter((content) => configs.has(content.name) && references.includes(content.name));
   for (const { name: config, spec } of contents) {
     await create(PATHS.configs, version, 'MachineConfig', { metadata: { name: config }, spec });
   }
