@@ -4,7 +4,6 @@ import { type Cluster, judgeProgress, listOldRequests } from './cluster.ts';
 import { countMissingMachines } from './cluster-snapshot.ts';
 import { findMissingOfBuild } from './missing-configs.ts';
 import { quote } from './quote.ts';
-import { findOrphanedOsConfigs } from './rejected-objects.ts';
 
 const WORK: Readonly<Record<string, string>> = {
   'machine-config-operator': 'Nothing installs a release, or creates a built-in pool, until it runs',
@@ -18,7 +17,6 @@ export function findClusterCauses(cluster: Cluster): readonly Cause[] {
     ...findTooFewNodes(cluster),
     ...findStoppedOperators(cluster),
     ...findMissingPools(cluster),
-    ...findOrphanedOsConfigs(cluster),
     ...(cluster.builds ?? []).flatMap((build) => findMissingOfBuild(build, cluster)),
   ];
 }

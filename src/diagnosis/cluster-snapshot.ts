@@ -241,22 +241,19 @@ export function findConfigOfPool(
   return [specConfig, statusConfig].find((config) => config !== undefined && configs.has(config));
 }
 
-/** The nodes of a pool by the rule of the operator that have reported a config. */
-function findJoinedNodes(name: string, { nodes, pools }: NodesAndPools): readonly InspectedNode[] {
-  return nodes.filter(
-    ({ currentConfig, desiredConfig, labels }) =>
-      (currentConfig ?? desiredConfig) !== undefined && findPoolOfNode(labels, pools).pool?.name === name,
-  );
-}
-
 /** How many control plane machines of each pool have not joined. Empty if none is missing, or if it is unknown. */
 export function countMissingMachines(
   size: ControlPlaneSize | undefined,
-  cluster: NodesAndPools,
+  { nodes, pools }: NodesAndPools,
 ): ReadonlyMap<string, number> {
   if (size === undefined) return new Map();
+  // A node that has reported no config has not joined.
+  const joined = nodes.filter((node) => (node.currentConfig ?? node.desiredConfig) !== undefined);
+  const poolNames = joined.map(({ labels }) => findPoolOfNode(labels, pools).pool?.name);
   const wanted = Object.entries({ [CONTROL_PLANE_POOL]: size.masters, [ARBITER_POOL]: size.arbiters });
-  const missing = wanted.map(([pool, count]) => [pool, count - findJoinedNodes(pool, cluster).length] as const);
+  const missing = wanted.map(
+    ([pool, count]) => [pool, count - poolNames.filter((name) => name === pool).length] as const,
+  );
   return new Map(missing.filter(([, count]) => count > 0));
 }
 

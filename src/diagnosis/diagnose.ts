@@ -112,7 +112,9 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
   for (const node of snapshot.nodes) causesByNode.set(node, findNodeCauses(node, cluster));
 
   const selectedPools = selectPools(cluster);
-  const causesByPool = new Map(selectedPools.map((pool) => [pool, findCausesOfPool(pool, cluster)]));
+  const causesByPool = new Map(
+    selectedPools.map((pool) => [pool, pool.isTerminating === true ? [] : findPoolCauses(pool, cluster)]),
+  );
   const others = [...[...causesByNode.values()].flat(), ...[...causesByPool.values()].flat()];
   const withoutEffect = findFailedSources(undefined, cluster);
   const causes = [...ofCluster, ...findOperatorFailure(others, cluster), ...others, ...withoutEffect];
@@ -174,10 +176,6 @@ function selectPools({ pools, nodes, selector, poolOf }: Cluster): readonly Insp
   if (selector === undefined) return pools;
   const selecting = new Set(nodes.flatMap((node) => poolOf(node).selecting));
   return pools.filter((pool) => selecting.has(pool));
-}
-
-function findCausesOfPool(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
-  return pool.isTerminating === true ? [] : findPoolCauses(pool, cluster);
 }
 
 /**

@@ -29,7 +29,6 @@ import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import { findPoolOfNode, isWindows } from '../mco/pool-of-node.ts';
 import { NODE_FIELDS } from '../mco/referrer.ts';
 
-const RUNNING_STATES: ReadonlySet<string> = new Set(['Done', 'Working', 'Rebooting']);
 /** The daemon retries after at most 60 s, and then waits 10 s until it is uncordoned (pkg/daemon/daemon.go). */
 const RETRY = 'The daemon tries again within 2 minutes';
 const UPDATE = 'The daemon drains the node and reboots it once';
@@ -235,7 +234,6 @@ function judgeDisk(
   const isManual =
     currentConfigWrite !== undefined &&
     MANUAL_MANAGER.test(currentConfigWrite.manager) &&
-    current !== undefined &&
     current === desired &&
     current === pool?.specConfig;
   if (isRecent && (isOtherConfig || isManual)) {
@@ -314,12 +312,8 @@ function findStalledUpdate(node: InspectedNode, cluster: Cluster): Cause | undef
   const { currentConfig, desiredConfig: config, daemonState: state } = node;
   const hasUpdate = config !== currentConfig || node.hasNewImage === true || state !== 'Done';
   const since = node.movedAt ?? cluster.poolOf(node).pool?.movedAt;
-  const isLate = isStalled(since, cluster);
-  const isKnown = state === '' || RUNNING_STATES.has(state);
-  if (config === undefined || currentConfig === undefined || !hasUpdate || (isKnown && !isLate)) return undefined;
-  const waiting = isLate
-    ? cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`)
-    : cannotWait('The operator does not know this state, and counts the node against maxUnavailable');
+  if (config === undefined || currentConfig === undefined || !hasUpdate || !isStalled(since, cluster)) return undefined;
+  const waiting = cannotWait(`Its machine-config-daemon has reported nothing since ${toSeconds(since)}`);
   return { code: 'UpdateStalled', referrer: node, config, state: quote(state), waiting };
 }
 

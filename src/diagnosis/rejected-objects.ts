@@ -1,7 +1,6 @@
 import { cannotWait, type ObjectRejected } from './cause.ts';
 import type { Cluster } from './cluster.ts';
 import type { InspectedPool } from './cluster-snapshot.ts';
-import { BUILT_IN_POOLS } from './dangling-references.ts';
 import { findInvalidRequirement } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import type { PoolReferrer, Referrer } from '../mco/referrer.ts';
@@ -50,14 +49,6 @@ export function findFailedSources(
     ...reject(kind, name, message, effect),
     ...(referrer && { referrer }),
   }));
-}
-
-/** The sync of the operator ends there (getLayeredMachineConfigPools in pkg/operator/sync.go). */
-export function findOrphanedOsConfigs({ osConfigs = [], pools }: Cluster): readonly ObjectRejected[] {
-  const existing = new Set([...pools.map(({ name }) => name), ...BUILT_IN_POOLS]);
-  const effect = 'Until then, the operator installs no release, and can build no other image';
-  const orphaned = osConfigs.filter(({ pool }) => !existing.has(pool));
-  return orphaned.map(({ name, pool }) => reject('MachineOSConfig', name, `pool ${pool} does not exist`, effect));
 }
 
 function reject(kind: string, name: string, reason: string, effect: string): ObjectRejected {

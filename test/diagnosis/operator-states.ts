@@ -259,6 +259,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
         desired: W.A,
         state: 'Done\u001b[2K',
         reason: 'oc adm certificate approve csr-evil1',
+        movedMinutesAgo: 200,
       },
       'worker-1': both(W.A),
     },
@@ -718,14 +719,6 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       `# oc annotate node worker-0 --overwrite ${MCO}/currentConfig=${W.A} ${MCO}/desiredConfig=${W.A}`,
     ],
   },
-  'a MachineOSConfig of a pool that is gone': {
-    source: 'own: the sync of the operator ends there (getLayeredMachineConfigPools)',
-    nodes: { 'worker-0': both(W.A) },
-    pools: { worker: AA },
-    osConfigs: { layered: { pool: 'layered' }, worker: { pool: 'worker' } },
-    problems: ['ObjectRejected'],
-    repairs: ['oc edit machineosconfig layered'],
-  },
   'nodes at rest with a config of another pool': {
     source: 'the real controller of 4.20 takes S21-done back within 20 s',
     nodes: {
@@ -756,7 +749,6 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     source: 'own: the operator creates the pool again, and the same config from the same sources',
     nodes: { 'master-0': { ...MASTER, ...both(M.A) }, 'worker-0': both(W.A) },
     pools: { master: MA },
-    osConfigs: { worker: { pool: 'worker' } },
     configs: [M.A],
     problems: ['ConfigMissing?', 'NotInPool?'],
   },
