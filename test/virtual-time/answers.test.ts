@@ -124,12 +124,16 @@ test('knows when configs were created, because nothing else dates a pool without
   expect((await replica.review(UNUSED)).allowed).toBe(true);
 });
 
-test('keeps 500 connections, of which the oldest without a request closes', async () => {
+test.each([
+  [500, 'securePort'],
+  [100, 'metricsPort'],
+  [100, 'healthPort'],
+] as const)('keeps %i connections on the %s, of which the oldest without a request closes', async (max, port) => {
   const { world, replica } = await startWorld();
-  const sockets = Array.from({ length: 501 }, () => replica.connectTo('securePort'));
+  const sockets = Array.from({ length: max + 1 }, () => replica.connectTo(port));
   await world.clock.settle();
-  await replica.review(USED);
-  expect(sockets.map(({ peer }) => peer.destroyed)).toEqual([true, true, ...Array<boolean>(499).fill(false)]);
+  expect(sockets.map(({ peer }) => peer.destroyed)).toEqual([true, ...Array<boolean>(max).fill(false)]);
+  expect((await replica.review(USED)).code).toBe('MCG_IN_USE');
 });
 
 test('denies a body of more than 4 MiB without reading it', async () => {
