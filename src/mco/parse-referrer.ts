@@ -41,6 +41,8 @@ const MCO_PREFIX = `${MCO_GROUP}/`;
 
 /** How the entry of `currentConfig` begins in the protobuf of a node: its key, and the tag of its value. */
 const CURRENT_CONFIG_ENTRY = Buffer.from(toEntryStart(`${MCO_PREFIX}currentConfig`));
+/** The tag of a label, which can have the same key. One byte follows it, because a label has at most 63 characters. */
+const LABEL_TAG = 0x5a;
 /** To search for more takes as long as to parse the node. */
 const MAX_SEARCHED_CONFIGS = 8;
 
@@ -57,7 +59,8 @@ export function createNodeFilter(configs: ReadonlySet<ConfigName>): ObjectFilter
   const names = [...configs].map((config) => Buffer.from(config));
   return (node) => {
     const start = node.indexOf(CURRENT_CONFIG_ENTRY);
-    const hasReported = start !== -1 && node[start + CURRENT_CONFIG_ENTRY.length] !== 0;
+    const isAnnotation = start !== -1 && node[start - 2] !== LABEL_TAG;
+    const hasReported = isAnnotation && node[start + CURRENT_CONFIG_ENTRY.length] !== 0;
     return !hasReported || names.some((name) => node.includes(name));
   };
 }

@@ -200,14 +200,21 @@ export class ProtobufReader {
     this.end = this.at + length;
   }
 
-  /** Moves to the first field of the message in the current field, and returns where it ends. */
+  /** Moves to the first field of the message in the current field, and returns where it ends. Throws MalformedList. */
   enter(): number {
+    this.#assertLength();
     this.at = this.start;
     return this.end;
   }
 
   text(): string {
+    this.#assertLength();
     return this.#bytes.toString('utf8', this.start, this.end);
+  }
+
+  /** A number in the place of a text or a message would look like an empty one. */
+  #assertLength(): void {
+    if (this.wireType !== LENGTH_DELIMITED) throw new MalformedList('a number is in the place of a text or a message');
   }
 
   #readVarint(): number {

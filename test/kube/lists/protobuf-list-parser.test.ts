@@ -77,6 +77,7 @@ test('rejects a list that is cut short anywhere', () => {
 });
 
 const list = encodeList([NODE]);
+const withMetadata = (field: Buffer) => encodeAnswer(Buffer.concat([list, bytesField(2, bytesField(1, field))]));
 
 test.each([
   ['a page', encodeAnswer(encodeList([], { continue: 'abc' }))],
@@ -86,6 +87,8 @@ test.each([
   ['two lists', Buffer.concat([encodeAnswer(list), bytesField(2, list)])],
   ['an item that is longer than the list', encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 2])]))],
   ['a number where an item should be', encodeAnswer(Buffer.concat([list, numberField(2, 1)]))],
+  ['a number where the annotations of an item should be', withMetadata(numberField(12, 1))],
+  ['a number where the name of an item should be', withMetadata(numberField(1, 1))],
   ['an unknown wire type in an item', encodeAnswer(bytesField(2, Buffer.from([0x0b])))],
 ])('rejects %s', (_title, bytes) => {
   expect(() => parse(bytes)).toThrow(MalformedList);
@@ -98,7 +101,7 @@ const nodeKey = fc.oneof(
 const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
 const node = fc.record({
   name: fc.constantFrom('w0', 'w1'),
-  labels: fc.dictionary(fc.oneof(fc.constant('kubernetes.io/os'), key), fc.constantFrom('linux', 'windows')),
+  labels: fc.dictionary(fc.oneof(fc.constant('kubernetes.io/os'), nodeKey), fc.constantFrom('linux', 'windows')),
   annotations: fc.dictionary(nodeKey, config),
   hasValuesFirst: fc.boolean(),
   creationSeconds: fc.option(seconds, { nil: undefined }),
