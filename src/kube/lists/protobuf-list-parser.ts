@@ -79,7 +79,10 @@ export class ProtobufListParser extends ListParser {
         this.#listBytesLeft = bytesLeft - (end - start);
         if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
         if (reader.field === LIST.items) this.#readItem(reader, bytes);
-        else if (reader.field === LIST.metadata) this.#metadata = readTexts(reader, LIST_META);
+        else if (reader.field === LIST.metadata) {
+          if (this.#metadata.resourceVersion !== '') throw new MalformedList('the list has its metadata twice');
+          this.#metadata = readTexts(reader, LIST_META);
+        }
       } else if (reader.field === ENVELOPE.typeMeta) this.#type = readTexts(reader, TYPE_META);
       start = end;
     }

@@ -81,6 +81,7 @@ const withMetadata = (field: Buffer) => encodeAnswer(Buffer.concat([list, bytesF
 
 test.each([
   ['a page', encodeAnswer(encodeList([], { continue: 'abc' }))],
+  ['a page whose metadata repeats', encodeAnswer(Buffer.concat([encodeList([], { continue: 'abc' }), encodeList([])]))],
   ['no version', encodeAnswer(encodeList([], { resourceVersion: '' }))],
   ['an empty envelope', encodeAnswer(Buffer.alloc(0))],
   ['another kind', encodeAnswer(list, { kind: 'Status' })],
