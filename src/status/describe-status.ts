@@ -52,7 +52,8 @@ export function describeStatus(input: StatusInput): GuardStatus {
     danglingReferences: (isForbidden ? [] : findings).slice(0, MAX_LISTED).map((finding) => {
       const { kind, name, field, explanation, suggestion = '' } = finding;
       const [since, deletedAt] = [toSeconds(finding.since), finding.deletedAt && toSeconds(finding.deletedAt)];
-      return { kind, name, field, config: formatName(finding.config ?? ''), since, deletedAt, explanation, suggestion };
+      const config = finding.config === undefined ? '' : formatName(finding.config);
+      return { kind, name, field, config, since, deletedAt, explanation, suggestion };
     }),
     ...(hasListed ? describeHolds(input) : NO_HOLDS),
     conditions,

@@ -92,6 +92,7 @@ test('an empty status of a pool is reported after 30 minutes, and at once if a n
     await clock.within(4_000, explanation, () => world.guard?.status?.danglingCount === count);
     const empty = world.guard?.status?.danglingReferences?.find(({ name }) => name === 'infra');
     expect(empty?.explanation ?? '').toContain(explanation);
+    expect(empty?.config ?? '').toBe('');
   };
   await clock.pass(3_000);
   await expectReported(0, '');
