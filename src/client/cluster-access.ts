@@ -1,4 +1,4 @@
-import { NEVER_ABORTED } from '../common/wait.ts';
+import { isTimeout, NEVER_ABORTED } from '../common/wait.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { MalformedObject } from '../kube/api-object.ts';
 import {
@@ -6,7 +6,6 @@ import {
   ApiUnreachable,
   isNotFound,
   isRetryable,
-  isTimeout,
   MalformedList,
   orUndefined,
   UnsupportedVersion,

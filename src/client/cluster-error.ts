@@ -1,7 +1,8 @@
+import { isTimeout } from '../common/wait.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, ApiUnreachable, describeError, isRetryable, isTimeout } from '../kube/errors.ts';
+import { ApiError, ApiUnreachable, describeError, isRetryable } from '../kube/errors.ts';
 import { CredentialsError } from './credentials-error.ts';
 import { quote } from '../diagnosis/quote.ts';
 import { shell, verbatim } from '../diagnosis/shell-command.ts';

@@ -1,6 +1,6 @@
+import { isTimeout } from '../common/wait.ts';
 import type { MissingConfigReport } from '../diagnosis/cause.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { isTimeout } from '../kube/errors.ts';
 import { ClusterAccessError, readObject } from './cluster-access.ts';
 import { GUARD_PATH } from '../api/paths.ts';
 import type { HeldConfig } from '../status/guard-status.ts';

@@ -91,6 +91,11 @@ export async function withTimeout<T>(
   }
 }
 
+/** Whether a signal of {@link withTimeout} or of AbortSignal.timeout caused the error. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}
+
 /** Exponential, with jitter, so that replicas do not reconnect together. */
 export class Backoff {
   readonly #firstMs: number;

@@ -1,3 +1,5 @@
+import { isTimeout } from '../common/wait.ts';
+
 /** The API server answered with a status that is not a success. `retryAfterMs` is from its Retry-After. */
 export class ApiError extends Error {
   readonly status: number;
@@ -50,11 +52,6 @@ export function isRetryable(error: unknown): boolean {
     // A load balancer sends 408 when it closes an idle connection, and a request can receive it.
     (error instanceof ApiError && (error.status === 408 || error.status === 429 || error.status >= 500))
   );
-}
-
-/** Whether a signal of `withTimeout` or of AbortSignal.timeout caused the error. */
-export function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === 'TimeoutError';
 }
 
 /** Describes an error in one line: its status, its code, or else its message. Omits the text of a response. */

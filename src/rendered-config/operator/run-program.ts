@@ -1,6 +1,6 @@
 import { execFile, type ExecFileException } from 'node:child_process';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { withTimeout } from '../../common/wait.ts';
+import { isTimeout, withTimeout } from '../../common/wait.ts';
 
 /** For the pull of an image over a slow connection. A render takes seconds. */
 const TIMEOUT_MS = 600_000;
@@ -41,8 +41,7 @@ export async function runProgram(
       .catch((error: ExecFileException & { stdout: string; stderr: string }) => error);
   });
   signal.throwIfAborted();
-  if (cause instanceof Error && cause.name === 'TimeoutError')
-    throw new ProgramError(`${program} has not ended after ${TIMEOUT_MS / 1000} s`);
+  if (isTimeout(cause)) throw new ProgramError(`${program} has not ended after ${TIMEOUT_MS / 1000} s`);
   if (typeof code === 'string') throw new ProgramError(`cannot run ${program}: ${REASONS[code] ?? code}`);
   return { exitCode: code ?? null, output: stripVTControlCharacters(stdout + stderr) };
 }
