@@ -31,6 +31,11 @@ export function countNoun(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** `16 MiB`. */
+export function formatMebibytes(bytes: number): string {
+  return `${bytes / 2 ** 20} MiB`;
+}
+
 /** `a`, `a and b`, `a, b and c`. */
 export function joinWithAnd(parts: readonly string[]): string {
   return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
+import { formatMebibytes } from '../common/printable-text.ts';
 import { explainError, explainErrors, FileError, formatPath } from './file-error.ts';
 
 const MEBIBYTE = 1024 ** 2;
@@ -47,7 +48,7 @@ function createKindError(file: string, stats: Stats): FileError {
 }
 
 function createSizeError(source: string, maxBytes: number): FileError {
-  const limit = maxBytes < MEBIBYTE ? `${maxBytes} bytes` : `${maxBytes / MEBIBYTE} MiB`;
+  const limit = maxBytes < MEBIBYTE ? `${maxBytes} bytes` : formatMebibytes(maxBytes);
   return new FileError(`${source} has more than ${limit}`);
 }
 

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
+import { formatMebibytes } from '../common/printable-text.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 import { parseTime } from './api-object.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
@@ -115,7 +116,7 @@ export class KubeApi {
     const { body } = await this.request({ timeoutMs: this.#requestTimeoutMs ?? OBJECT_TIMEOUT_MS, ...request });
     const bytes = await readBytes(body, request.signal, MAX_TEXT_BYTES);
     if (bytes.length >= MAX_TEXT_BYTES)
-      throw new ApiUnreachable(`the response is larger than ${MAX_TEXT_BYTES / 2 ** 20} MiB`);
+      throw new ApiUnreachable(`the response is larger than ${formatMebibytes(MAX_TEXT_BYTES)}`);
     try {
       return JSON.parse(bytes.toString('utf8'));
     } catch {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import { formatMebibytes } from '../common/printable-text.ts';
 import { type ApiObject, isNumber, isOlderVersion, MalformedObject } from './api-object.ts';
 import { type ApiResponse, type KubeApi, type Purpose, WATCHES } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
@@ -235,7 +236,7 @@ export class Reflector<Item extends { readonly name: string }> {
         lines[0] = rest + (lines[0] ?? '');
         rest = lines.pop() ?? '';
         if (rest.length > MAX_EVENT_LENGTH)
-          throw new Doubt(`a watch event is larger than ${MAX_EVENT_LENGTH / 2 ** 20} MiB`);
+          throw new Doubt(`a watch event is larger than ${formatMebibytes(MAX_EVENT_LENGTH)}`);
         for (const line of lines) if (line !== '') this.#applyEvent(position.path, line);
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { formatMebibytes } from '../common/printable-text.ts';
 import { findUid } from './parse-review.ts';
 import { BadReview, UnreadBody } from './review-fault.ts';
 
@@ -33,7 +34,7 @@ export class BodyReader {
     const { 'content-length': length } = request.headers;
     if (length === undefined) throw new BadReview('the request does not say how long its body is');
     if (Number(length) > MAX_BODY_BYTES) {
-      throw new BadReview(`the request body is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
+      throw new BadReview(`the request body is larger than ${formatMebibytes(MAX_BODY_BYTES)}`);
     }
     const pieces: Buffer[] = [];
     const unread = new AbortController();

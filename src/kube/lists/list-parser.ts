@@ -1,3 +1,4 @@
+import { formatMebibytes } from '../../common/printable-text.ts';
 import { MalformedList } from '../errors.ts';
 import { IncompleteJson, JsonReader, type WantedMembers } from '../../common/json-reader.ts';
 import type { ApiObject } from '../api-object.ts';
@@ -40,7 +41,7 @@ export abstract class ListParser {
     if (this.#length < this.#minLength) return;
     this.#parse(false);
     if (this.#length > MAX_PART_BYTES)
-      throw new MalformedList(`a part of the list is larger than ${MAX_PART_BYTES / 2 ** 20} MiB`);
+      throw new MalformedList(`a part of the list is larger than ${formatMebibytes(MAX_PART_BYTES)}`);
     this.#minLength = Math.min(2 * this.#length, MAX_PART_BYTES);
   }
 

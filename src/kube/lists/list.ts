@@ -1,4 +1,5 @@
 import { finished } from 'node:stream/promises';
+import { formatMebibytes } from '../../common/printable-text.ts';
 import { type ApiObject, parseTime } from '../api-object.ts';
 import { type ApiResponse, type KubeApi, LISTS, type Purpose, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
@@ -131,7 +132,7 @@ async function parseBody(body: ApiResponse['body'], parser: ListParser, signal: 
     try {
       // The image exposes the collection (Containerfile).
       if (bytes % BYTES_PER_COLLECTION < chunk.length) globalThis.gc?.({ type: 'minor' });
-      if (bytes > MAX_BYTES) throw new MalformedList(`the list is larger than ${MAX_BYTES / 2 ** 20} MiB`);
+      if (bytes > MAX_BYTES) throw new MalformedList(`the list is larger than ${formatMebibytes(MAX_BYTES)}`);
       parser.write(chunk);
       if (bytes % BYTES_PER_TURN >= chunk.length) return;
       parser.parse();
