@@ -83,9 +83,10 @@ function findIssueReason(issued: ServedPair | undefined, authority: Authority, n
   if (issued === undefined) return 'there is none yet';
   if (!isDeepStrictEqual(authority, issued.authority)) return 'the authority was rotated';
   const leaf = new X509Certificate(issued.certificatePem);
+  const reason = findRenewalReason(leaf, now);
   // At the end of the authority, a new leaf would end at the same time.
-  if (leaf.validTo === new X509Certificate(authority.certificatePem).validTo) return undefined;
-  return findRenewalReason(leaf, now);
+  const endsWithAuthority = reason && leaf.validTo === new X509Certificate(authority.certificatePem).validTo;
+  return endsWithAuthority ? undefined : reason;
 }
 
 function parseSecret(object: ApiObject | undefined, now: Date): Authority {
