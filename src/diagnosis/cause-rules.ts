@@ -11,7 +11,12 @@ import type {
   ObjectRejected,
   Removal,
 } from './cause.ts';
-import { type BlockingBudget, type InspectedPool, isPoolOfControlPlane } from './cluster-snapshot.ts';
+import {
+  type BlockingBudget,
+  type DrainObstacles,
+  type InspectedPool,
+  isPoolOfControlPlane,
+} from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
@@ -252,20 +257,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     },
     more: ({ isUncordoned }) => [isUncordoned ? 'The node is not cordoned, so new pods start on it' : ''],
     avoid: () => 'Do not delete pods or budgets before the owner of the workload agrees: the workload can fail',
-    repairs: ({ referrer: { name }, budgets, endingPods, graceEnd, isUncordoned }) => {
-      const again = {
-        ...uncordon(name),
-        text: 'cordon the node. The operator does so only when a drain begins',
-        command: shell`oc adm cordon ${TARGETS}`,
-      };
-      const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
-      const command = shell`oc get pods -A --field-selector=spec.nodeName=${name}`;
-      const seePods: Repair = { name: 'allowDisruption', text, command };
-      // The log has the errors of all evictions.
-      const others = endingPods.length === 0 ? [readOperatorLog('machine-config-controller')] : [seePods];
-      const ofPods = budgets.length > 0 ? allowDisruption(budgets) : graceEnd === undefined ? others : [];
-      return [...(isUncordoned ? [again] : []), ...ofPods];
-    },
+    repairs: ({ referrer: { name }, isUncordoned, ...obstacles }) => [
+      ...(isUncordoned ? [cordonAgain(name)] : []),
+      ...endDrain(name, obstacles),
+    ],
     isRepairedWhileWaiting: true,
   },
 
@@ -573,6 +568,17 @@ function readFurther(evidence: string): readonly Repair[] {
 }
 
 /** First for the budgets that waiting does not change. */
+function endDrain(node: string, { budgets, endingPods, graceEnd }: DrainObstacles): readonly Repair[] {
+  if (budgets.length > 0) return allowDisruption(budgets);
+  // The pods end by themselves.
+  if (graceEnd !== undefined) return [];
+  // It has the errors of all evictions.
+  if (endingPods.length === 0) return [readOperatorLog('machine-config-controller')];
+  const text = 'see why the evicted pods do not end, such as a finalizer or a volume';
+  const command = shell`oc get pods -A --field-selector=spec.nodeName=${node}`;
+  return [{ name: 'allowDisruption', text, command }];
+}
+
 function allowDisruption(budgets: readonly BlockingBudget[]): readonly Repair[] {
   const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
   const groups = groupBy(permanent.length > 0 ? permanent : budgets, chooseRemedy);
@@ -637,6 +643,12 @@ export function nameMachine(node: string | null): Repair {
 function uncordon(node: string): Repair {
   const text = 'uncordon the node. The operator then goes on within a minute';
   return { name: 'uncordon', text, command: shell`oc adm uncordon ${TARGETS}`, targets: [node] };
+}
+
+/** Its place among the repairs is that of the opposite one. */
+function cordonAgain(node: string): Repair {
+  const text = 'cordon the node. The operator does so only when a drain begins';
+  return { name: 'uncordon', text, command: shell`oc adm cordon ${TARGETS}`, targets: [node] };
 }
 
 function deleteLostNode(node: string, removal: Removal | undefined): readonly Repair[] {

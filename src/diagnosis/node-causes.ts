@@ -294,15 +294,16 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   const isPermanent = permanent.length > 0;
   const isShared = permanent.some(({ others = [] }) => others.length > 0);
   const reason = isShared ? SHARED : PERMANENT;
-  if (!hasGivenUp && !isPermanent && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster)) return undefined;
-  const isLong = obstacles.graceEnd === undefined && (hasGivenUp || isStalled(since, cluster));
-  const progress = isLong ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
+  const takesLong = isOlderThan(MAX_DRAIN_MINUTES, since, cluster);
+  if (!hasGivenUp && !isPermanent && !takesLong) return undefined;
+  const isInVain = obstacles.graceEnd === undefined && (hasGivenUp || isStalled(since, cluster));
+  const progress = isInVain ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
   return {
     code: 'DrainBlocked',
     referrer: node,
     since,
     ...obstacles,
-    isUncordoned: node.cordon === undefined && isOlderThan(MAX_DRAIN_MINUTES, since, cluster),
+    isUncordoned: node.cordon === undefined && takesLong,
     waiting: isPermanent ? cannotWait(reason) : progress,
   };
 }
