@@ -71,8 +71,8 @@ Exit codes:
   0  PROTECTED: the deletion of a config in use is denied
   1  BLOCKED: every deletion is denied, because the guard does not work.
      EXPOSED: the deletion is allowed. UNKNOWN: the dry run could not tell.
-     PROTECTED, but the text says what does not work or was not tested, such
-     as an expired certificate, or the guard behind the policy floor
+     PROTECTED, although something does not work or was not tested: an expired
+     certificate, or the guard behind the policy floor
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 

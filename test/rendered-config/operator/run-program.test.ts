@@ -22,7 +22,8 @@ test('returns the exit code, and what the program prints on both streams', async
 // `sleep` outlives its shell, and keeps the streams open.
 test('ends the program after 10 minutes, and if it is aborted', async () => {
   const directory = createTemporaryDirectory();
-  const [started, ended] = ['started', 'ended'].map((name) => path.join(directory, name)) as [string, string];
+  const started = path.join(directory, 'started');
+  const ended = path.join(directory, 'ended');
   fakeUntilEnd('setTimeout', 'clearTimeout');
   const onEnd = vi.fn<() => void>();
   const run = runShell(`trap '' TERM; touch ${started}; sleep 3; touch ${ended}`).finally(onEnd);
