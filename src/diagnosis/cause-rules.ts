@@ -714,6 +714,14 @@ function readOperatorLog(deployment: string): Repair {
   return { name: 'readLog', text: 'read the log of the operator', command };
 }
 
+/** The pause is the decision of a person, and no problem. */
+export function remindOfPause({ name, paused, pause }: InspectedPool): readonly Repair[] {
+  if (!paused) return [];
+  const { text, ...repair } = unpause(name);
+  const by = pause === undefined ? '' : `. It was paused by ${quote(pause.manager)}`;
+  return [{ ...repair, text: text + by, alternative: true }];
+}
+
 function unpause(pool: string): Repair {
   const text =
     `pool ${pool}: unpause it once the pause has served its purpose. ` +

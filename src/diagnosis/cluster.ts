@@ -95,8 +95,14 @@ export function findDownSince({ readiness }: InspectedNode, clock: Clock): Date 
   return isOlderThan(MAX_REBOOT_MINUTES, readiness.since, clock) ? readiness.since : undefined;
 }
 
+/** Whether a node is not ready, but only for as long as a reboot takes. */
+export function isRebooting(node: InspectedNode, clock: Clock): boolean {
+  return node.readiness?.isReady === false && findDownSince(node, clock) === undefined;
+}
+
 /** A member of etcd is removed only while most of the others answer. */
 export function findRemoval(node: InspectedNode, cluster: Cluster): Removal | undefined {
+  if (node.finalizers !== undefined) return undefined;
   const isMember = (each: InspectedNode) => isPoolOfControlPlane(cluster.poolOf(each).pool?.name);
   if (!isMember(node)) return 'node';
   const machines = cluster.nodes.filter(isMember);

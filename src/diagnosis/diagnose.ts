@@ -1,6 +1,14 @@
 import type { Cause, CauseCode, ConfigMissing, MissingConfigReport } from './cause.ts';
-import { approveMachine, approveRequest, getRule, listRepairs, nameMachine, removeRestoreMark } from './cause-rules.ts';
-import { type Cluster, createCluster, type DiagnosisScope, findDownSince, listOldRequests } from './cluster.ts';
+import {
+  approveMachine,
+  approveRequest,
+  getRule,
+  listRepairs,
+  nameMachine,
+  remindOfPause,
+  removeRestoreMark,
+} from './cause-rules.ts';
+import { type Cluster, createCluster, type DiagnosisScope, isRebooting, listOldRequests } from './cluster.ts';
 import { findClusterCauses, findOperatorFailure } from './cluster-causes.ts';
 import {
   type ClusterSnapshot,
@@ -136,6 +144,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
       ...causes.flatMap((cause) => listRepairs(cause).map((each) => holdBack(each, returning.get(cause.referrer)))),
       ...approveMissingMachines(causes, cluster),
       ...selectedPools.flatMap(removeRestoreMark),
+      ...(causes.length === 0 ? selectedPools.filter(cluster.isRollingOut).flatMap(remindOfPause) : []),
     ]),
   };
 }
@@ -147,11 +156,10 @@ function findReturningNodes(
 ): ReadonlyMap<Referrer | undefined, string> {
   const isReturning = (node: InspectedNode): boolean => {
     const own = causesByNode.get(node) ?? [];
-    const isDown = node.readiness?.isReady === false && findDownSince(node, cluster) === undefined;
     const isUpdating = ['Working', 'Rebooting'].includes(node.daemonState);
     // A daemon that updates a Degraded node says Degraded until it is Done (pkg/daemon/update.go).
     const isRecovering = own.some(({ code }) => code === 'Recovering');
-    return isDown || ((isUpdating || isRecovering) && own.every(({ waiting }) => waiting.helps));
+    return isRebooting(node, cluster) || ((isUpdating || isRecovering) && own.every(({ waiting }) => waiting.helps));
   };
   const pairs = cluster.livePools.flatMap((pool) => {
     const nodes = cluster.nodesOf(pool);

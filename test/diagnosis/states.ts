@@ -551,6 +551,7 @@ export const STATES: Readonly<Record<string, State>> = {
     nodes: { 'infra-0': { roles: ['worker', 'infra'], ...both(I.A) } },
     pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 1, 0], paused: true } },
     problems: [],
+    repairs: ['# oc patch machineconfigpool worker --type=merge -p {"spec":{"paused":false}}'],
   },
   'S27 without its role': {
     source: 'own: the selector can be met by several labels',
@@ -1066,6 +1067,7 @@ export const STATES: Readonly<Record<string, State>> = {
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 1, 0], paused: true } },
     problems: [],
+    repairs: ['# oc patch machineconfigpool worker --type=merge -p {"spec":{"paused":false}}'],
   },
   S6: {
     source: 'machine-config-operator#5878 (OCPBUGS-84150): the MachineOSConfig names a build that is gone',

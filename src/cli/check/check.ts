@@ -44,9 +44,10 @@ export function createCheckCommand(): Command {
       `
 The result is fine if all configs exist that nodes, pools and builds name, and
 if nothing stands still: no node or pool is Degraded, and no roll-out waits for
-a cordoned, lost or blocked node. The status of a pool may be empty for the
-first 30 minutes if one of its machines is updated or the pool is custom. The
-command prints the cause and what to do, and never does it.
+a cordoned, lost or blocked node. The status of a new pool may be empty if one
+of its machines is updated or the pool is custom. The command prints the cause
+and what to do, and never does it. Of more than 20 nodes or pools, equal rows of
+the table are combined; -o wide lists all.
 Permissions: list nodes, machineconfigpools and machineconfigs. The ClusterRole
 machineconfig-guard-reader has the others. The output says what is missing.
 

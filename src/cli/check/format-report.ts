@@ -19,6 +19,11 @@ import { formatName } from '../../mco/machine-config.ts';
 
 /** Of one kind of cause. */
 const MAX_GROUPS = 5;
+/** A larger table combines equal rows, and ends here. */
+const MAX_ROWS = 20;
+const MAX_REPAIRS = 10;
+/** As the texts of causes have them. */
+const TIMES = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
 const MAX_STATE_LENGTH = 24;
 const MAX_PROGRESS_LENGTH = 400;
 
@@ -90,9 +95,22 @@ function formatTables(format: ReportFormat, { report, causes }: ClusterCheck): s
     return createRow('MachineConfigPool', [name, ...texts], getNote(pool, checkedAt));
   });
   return [
-    nodes.length === 0 ? '' : formatNarrowTable(format, NODE_HEADERS, nodeRows, DISPENSABLE),
-    pools.length === 0 ? '' : formatNarrowTable(format, POOL_HEADERS, poolRows, DISPENSABLE),
+    formatObjects(format, NODE_HEADERS, nodeRows, 'node'),
+    formatObjects(format, POOL_HEADERS, poolRows, 'pool'),
   ];
+}
+
+/** A table without rows is empty. Only `-o wide` prints each row of a large one. */
+function formatObjects(format: ReportFormat, headers: readonly string[], rows: Rows, noun: string): string {
+  if (rows.length === 0) return '';
+  if (rows.length <= MAX_ROWS || format.isWide === true) return formatNarrowTable(format, headers, rows, DISPENSABLE);
+  const groups = [...groupBy(rows, ([_name, ...others]) => JSON.stringify(others)).values()];
+  const combined = groups.slice(0, MAX_ROWS).map((group) => {
+    const names = group.map(([name]) => String(name));
+    return [joinFirst(names, 1), ...(group[0]?.slice(1) ?? [])];
+  });
+  const table = formatNarrowTable(format, headers, combined, DISPENSABLE);
+  return `${table}(-o wide lists each of the ${countNoun(rows.length, noun)})\n`;
 }
 
 function getNote(pool: CheckedPool, now: string): string {
@@ -118,7 +136,9 @@ function summarizeCauses(causes: readonly Cause[]): string {
 function formatCauses(format: ReportFormat, causes: readonly Cause[]): string {
   // The result says it.
   if (causes.every(({ code }) => code === 'TooFewNodes')) return '';
-  const groups = groupBy(causes, (cause) => explainCause(cause, '', false) + (cause.evidence ?? '')).values();
+  // A cause that many objects share begins at another time for each.
+  const toKey = (cause: Cause) => (explainCause(cause, '', false) + (cause.evidence ?? '')).replaceAll(TIMES, '');
+  const groups = groupBy(causes, toKey).values();
   const items = [...groupBy(groups, ([first]) => first?.code).values()].flatMap((ofCode) => {
     const more = ofCode.slice(MAX_GROUPS).flat().length;
     const rest = `${countNoun(more, 'more problem')} of this kind (--output json).`;
@@ -138,7 +158,10 @@ function formatGroup(format: ReportFormat, causes: readonly Cause[]): string {
   const [first] = causes as [Cause];
   const referrers = causes.flatMap(({ referrer }) => referrer ?? []);
   const isPlural = new Set(referrers.map(({ kind, name }) => `${kind} ${name}`)).size > 1;
-  const text = explainCause(first, formatObjectNames(referrers), isPlural);
+  const names = formatObjectNames(referrers);
+  const texts = causes.map((cause) => explainCause(cause, names, isPlural)).toSorted();
+  const [earliest = ''] = texts;
+  const text = earliest === texts.at(-1) ? earliest : earliest.replaceAll(TIMES, '$& or later');
   // A name of a config stays as it is.
   const isName = first.config !== undefined && text.startsWith(formatName(first.config));
   return formatItem(format, isName ? text : text.charAt(0).toUpperCase() + text.slice(1), first.evidence);
@@ -151,8 +174,9 @@ function explainCause(cause: Cause, names: string, isPlural: boolean): string {
 }
 
 function formatRepairs(format: ReportFormat, { repairs }: CheckReport): string {
-  const lines = repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
-  return lines.length === 0 ? '' : ['What to do (not run):', ...lines].join('\n');
+  const lines = repairs.slice(0, MAX_REPAIRS).flatMap((repair) => formatCommand(format, repair, repair.alternative));
+  const more = repairs.length > MAX_REPAIRS ? [`  # ${repairs.length - MAX_REPAIRS} more: --output json`] : [];
+  return lines.length === 0 ? '' : ['What to do (not run):', ...lines, ...more].join('\n');
 }
 
 function formatWarnings(format: ReportFormat, causes: readonly Cause[]): string {
@@ -177,7 +201,10 @@ function formatConclusion({ report, causes }: ClusterCheck, hasWaited: boolean):
   const { ok, recoverable, nodes, pools, problems, waitedSeconds } = report;
   if (ok) {
     const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
-    return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
+    const paused = pools.filter((pool) => pool.paused && pool.updating).map(({ name }) => name);
+    const behind = paused.length === 0 ? '' : ` Paused, and so not updated: ${joinFirst(paused)}.`;
+    const verb = nodes.length + pools.length > 1 ? 'reference' : 'references';
+    return `Fine: every config that ${objects} ${verb} exists.${behind}`;
   }
   const counts = countProblems(report) || problems[0]?.message;
   const result = `Not fine: ${counts}.`;

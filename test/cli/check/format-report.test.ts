@@ -110,6 +110,40 @@ test('explains 5 problems of a kind, with 5 warnings', () => {
   expect(text.match(/Do not use n\d as the source/g)).toHaveLength(5);
 });
 
+test('combines equal rows of more than 20 nodes, at most 20 of them, except with -o wide', () => {
+  const bad = Array.from({ length: 22 }, (_each, index) => {
+    return { ...inspectedNode(`bad-${index}`, {}), daemonState: `State${index}` };
+  });
+  const fine = Array.from({ length: 300 }, (_each, index) => healthyNode(`fine-${index}`));
+  const small = format(fine.slice(0, 20), [POOL]);
+  expect(small.match(/^fine-/gm)).toHaveLength(20);
+  const large = format(fine.slice(0, 21), [POOL]);
+  expect(large).toMatch(/^fine-0 and 20 more +worker +Done .* ok\n\(-o wide lists each of the 21 nodes\)\n/m);
+  expect(large.match(/^fine-/gm)).toHaveLength(1);
+  const mixed = checkWithCauses([...fine, ...bad], [POOL]);
+  expect(formatCheckReport(NARROW, mixed).match(/^(?:bad|fine)-/gm)).toHaveLength(20);
+  expect(formatCheckReport({ ...NARROW, isWide: true }, mixed).match(/^(?:bad|fine)-/gm)).toHaveLength(322);
+});
+
+test('explains one cause of many nodes once, whenever it began', () => {
+  const nodes = Array.from({ length: 30 }, (_each, index) => {
+    return inspectedNode(`n${index}`, { current: WORKER, desired: WORKER, notReady: { minutesAgo: 100 + index } });
+  });
+  const text = unwrap(format(nodes, [POOL]));
+  expect(text).toContain('- Nodes n0, n1, n2 and 27 more are not ready (since 2026-11-20T09:51:00Z or later). The');
+  expect(text).not.toContain('of this kind');
+});
+
+test('prints 10 repairs, and counts the others', () => {
+  const nodes = Array.from({ length: 25 }, (_each, index) => {
+    const reason = `content mismatch for file "/etc/${index}"`;
+    return inspectedNode(`n${index}`, { current: WORKER, desired: WORKER, state: 'Degraded', reason });
+  });
+  const text = unwrap(format(nodes, [POOL]));
+  expect(text.match(/# put file/g)).toHaveLength(10);
+  expect(text).toContain('# 17 more: --output json');
+});
+
 test('shortens the state of a node to 24 characters, and wraps a quoted reason at the edge of the terminal', () => {
   const reason = `${'a'.repeat(38)} ${'b'.repeat(37)}`;
   const node = inspectedNode('n', { current: WORKER, desired: WORKER, state: 'Degraded', reason });
