@@ -157,6 +157,8 @@ export interface DrainObstacles {
   readonly endingPods: readonly string[];
   /** When the last of them must have ended. Undefined if one is late. */
   readonly graceEnd?: Date | undefined;
+  /** Nothing holds it back any more, so the next attempt can end it. */
+  readonly isFree?: boolean;
 }
 
 /** A KubeletConfig or a ContainerRuntimeConfig that failed, so that the operator writes no MachineConfig from it. */

@@ -296,7 +296,8 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   const reason = isShared ? SHARED : PERMANENT;
   const takesLong = isOlderThan(MAX_DRAIN_MINUTES, since, cluster);
   if (!hasGivenUp && !isPermanent && !takesLong) return undefined;
-  const isInVain = obstacles.graceEnd === undefined && (hasGivenUp || isStalled(since, cluster));
+  const canEnd = obstacles.graceEnd !== undefined || obstacles.isFree === true;
+  const isInVain = !canEnd && (hasGivenUp || isStalled(since, cluster));
   const progress = isInVain ? cannotWait(`${DRAIN}, without success for an hour`) : canWait(DRAIN);
   return {
     code: 'DrainBlocked',

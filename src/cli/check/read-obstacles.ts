@@ -185,9 +185,18 @@ async function readDrainObstacles(
     const late = ending.filter(({ deletedAt }) => isOutage(deletedAt, now));
     const endingPods = (late.length > 0 ? late : ending).map(formatKey);
     const graceEnd = late.length > 0 ? undefined : findLatest(ending.map(({ deletedAt }) => deletedAt));
-    byNode.set(node, { budgets: findBlocking(evicted, budgetsByNamespace), endingPods, graceEnd });
+    const blocking = findBlocking(evicted, budgetsByNamespace);
+    const selecting = evicted.flatMap((pod) => findSelecting(pod, budgetsByNamespace));
+    const freedAt = evicted.length === 0 ? now : findLatest(selecting.map(({ allowedSince }) => allowedSince));
+    // The operator tries again within 5 minutes (drain_controller.go).
+    const isFree = blocking.length + late.length === 0 && freedAt !== undefined && !isOutage(freedAt, now);
+    byNode.set(node, { budgets: blocking, endingPods, graceEnd, isFree });
   }
   return byNode;
+}
+
+function findSelecting({ namespace, labels }: Pod, budgets: ReadonlyMap<string, readonly Budget[]>) {
+  return (budgets.get(namespace) ?? []).filter(({ selector }) => selects(selector, labels));
 }
 
 /** The budgets for which the API server rejects an eviction (kubernetes, pkg/registry/core/pod/storage/eviction.go). */
@@ -195,8 +204,7 @@ function findBlocking(pods: readonly Pod[], budgets: ReadonlyMap<string, readonl
   const blocked = pods
     .filter(({ isGuarded }) => isGuarded)
     .flatMap((pod) => {
-      const own = budgets.get(pod.namespace) ?? [];
-      const [budget, ...others] = own.filter(({ selector }) => selects(selector, pod.labels));
+      const [budget, ...others] = findSelecting(pod, budgets);
       const isBlocked = budget?.allowsNone === true && (pod.isReady || !budget.allowsUnready);
       return budget !== undefined && (isBlocked || others.length > 0) ? [{ budget, others, pod }] : [];
     });
@@ -230,6 +238,7 @@ function parseBudget({ metadata, spec, status }: ApiObject) {
     name: String(metadata?.name),
     selector,
     allowsNone: disruptionsAllowed === 0,
+    allowedSince: findCondition({ status }, 'DisruptionAllowed', 'True')?.since,
     /** Whether it allows the eviction of pods that are not ready. */
     allowsUnready: isHealthy || unhealthyPodEvictionPolicy === 'AlwaysAllow',
     isTemporary: Number(expectedPods) > Number(desiredHealthy),

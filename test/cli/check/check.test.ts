@@ -207,6 +207,30 @@ test.each([
   expect((await run('check')).exitCode).toBe(exitCode);
 });
 
+const allowedAt = (lastTransitionTime: string) => {
+  const conditions = [{ type: 'DisruptionAllowed', status: 'True', lastTransitionTime }];
+  return { ...BUDGET, status: { ...BUDGET.status, disruptionsAllowed: 1, conditions } };
+};
+
+// The operator repeats a drain within 5 minutes (machine-config-operator, pkg/controller/drain).
+test.each([
+  ['whose budget blocks it', [POD], [BUDGET], false],
+  ['whose budget has just allowed it', [POD], [allowedAt(new Date().toISOString())], true],
+  ['whose budget allowed it long ago', [POD], [allowedAt('2026-01-01T00:00:00Z')], false],
+  ['without a budget', [POD], [], false],
+  ['without pods', [], [], true],
+])('waits for a drain that has failed for an hour, %s', async (_case, pods, budgets, isAwaited) => {
+  const { run, cluster } = await startHealthyCluster();
+  const reason = 'failed to drain node: worker-0 after 1 hour';
+  const drain = { desiredDrain: 'drain-x', lastAppliedDrain: 'uncordon-x' };
+  annotate(cluster, 'worker-0', { desiredConfig: OLD, state: 'Degraded', reason, ...drain });
+  cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: OLD } } });
+  cluster.faults.intercept(({ path }) => answerDrain(path, pods, budgets));
+  const { stdout } = await run('check', '-o', 'json');
+  const { problems } = JSON.parse(stdout) as CheckReport;
+  expect(problems.find(({ code }) => code === 'DrainBlocked')?.recoverable).toBe(isAwaited);
+});
+
 test('reads the pods of at most five nodes that drain', async () => {
   const { run, cluster } = await startHealthyCluster();
   for (let index = 0; index < 7; index += 1)

@@ -199,7 +199,11 @@ test('names an evicted pod, and says until when it may take, or that it is late'
     endingPods: ['default/db-0'],
     graceEnd: expect.any(Date) as Date,
   });
-  expect(late.drainObstacles.get('worker-0')).toEqual({ budgets: [], endingPods: ['default/db-0'] });
+  expect(late.drainObstacles.get('worker-0')).toEqual({
+    budgets: [],
+    endingPods: ['default/db-0'],
+    isFree: false,
+  });
 });
 
 test.each([
