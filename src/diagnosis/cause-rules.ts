@@ -17,7 +17,6 @@ import {
   type InspectedPool,
   isPoolOfControlPlane,
 } from './cluster-snapshot.ts';
-import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
 import { patchPool, toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
@@ -354,14 +353,6 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     repairs: ({ referrer, needsUnpause, replacement }) => [
       ...(needsUnpause ? [unpause(referrer.name)] : []),
       ...setStatus(referrer.name, replacement),
-    ],
-  },
-
-  RolloutUnfinished: {
-    sentence: (_cause, names) =>
-      `the status.configuration.name of ${names} is still empty after ${FIRST_ROLLOUT_MINUTES} minutes`,
-    repairs: ({ referrer, needsUnpause }) => [
-      needsUnpause ? unpause(referrer.name) : readOperatorLog('machine-config-controller'),
     ],
   },
 

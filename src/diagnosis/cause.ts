@@ -229,10 +229,6 @@ interface StatusEmpty extends PoolFields {
   readonly needsUnpause: boolean;
 }
 
-interface RolloutUnfinished extends Omit<StatusEmpty, 'code'> {
-  readonly code: 'RolloutUnfinished';
-}
-
 /** A pool that each release requires is paused, but not by `restore`: none is installed until it is unpaused. */
 interface PoolPaused extends PoolFields {
   readonly code: 'PoolPaused';
@@ -335,7 +331,6 @@ export type Cause =
   | PoolsMissing
   | Recovering
   | RolloutStalled
-  | RolloutUnfinished
   | SourceNotRendered
   | SpecEmpty
   | StatusEmpty

@@ -1,6 +1,6 @@
 import { toSeconds } from '../common/duration.ts';
 import { groupBy } from '../common/group-by.ts';
-import { findEarliest, findLatest } from './times.ts';
+import { findEarliest } from './times.ts';
 import { cannotWait, canWait, type Cause, type MissingConfigReport, type Removal, type Waiting } from './cause.ts';
 import {
   canHaveBootstrapHost,
@@ -45,8 +45,6 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
   /** Whether a machine has not reached the config or the image of the pool, or is unavailable. */
   readonly isRollingOut: (pool: InspectedPool) => boolean;
-  /** Since when nothing in a pool that rolls out has changed, if that is longer than an hour. */
-  readonly stalledSince: (pool: InspectedPool) => Date | undefined;
   /** Those of the nodes of a pool. Call it once the causes of all nodes have been found. */
   readonly causesOfNodes: (pool: InspectedPool) => readonly Cause[];
   readonly findNearest: (missing: string) => ConfigName | undefined;
@@ -133,10 +131,6 @@ export function createCluster(
   const rollingOut = new Set(
     invalidSelector === undefined ? pools.filter((pool) => isRollingOut(pool, nodesOf(pool))) : [],
   );
-  const stalledSince = (pool: InspectedPool) => {
-    const since = findLatest([pool.movedAt, ...nodesOf(pool).map(({ movedAt }) => movedAt)]);
-    return rollingOut.has(pool) && isStalled(since, scope) ? since : undefined;
-  };
   return {
     ...snapshot,
     ...scope,
@@ -151,7 +145,6 @@ export function createCluster(
     poolOf,
     nodesOf,
     isRollingOut: (pool) => rollingOut.has(pool),
-    stalledSince,
     causesOfNodes: (pool) => nodesOf(pool).flatMap((node) => causesByNode.get(node) ?? []),
     findNearest: createNearestFinder(configs),
   };

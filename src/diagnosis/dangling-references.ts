@@ -15,7 +15,7 @@ type EmptyStatusCode = 'StatusEmpty' | 'RolloutUnfinished';
 export const BUILT_IN_POOLS: ReadonlySet<string> = new Set(['master', 'worker', 'arbiter']);
 
 /** Three machines that update one after the other need about this long. */
-export const FIRST_ROLLOUT_MINUTES = 30;
+const FIRST_ROLLOUT_MINUTES = 30;
 
 /** Ignores weak references, because their referrers work without the config. */
 export function findDanglingReferences(

@@ -106,7 +106,8 @@ function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly Cause[
   const { paused, pausedFor } = pool;
   const hasMissing = cluster.causesOfNodes(pool).some((cause) => cause.code === 'ConfigMissing');
   const code = judgeEmptyStatus(pool, hasMissing, cluster.now);
-  if (code === undefined) return [];
+  // A long first roll-out is one like every other.
+  if (code !== 'StatusEmpty') return [];
   const needsUnpause = paused && pausedFor === undefined;
   const replacement = findStatusOfPool(pool, cluster);
   return [
@@ -232,11 +233,11 @@ function findOsConfig({ name }: InspectedPool, { osConfigs = [] }: Cluster): Ins
 
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
   const { paused, specConfig: config, conditions, machineCount, updatedMachineCount } = pool;
-  const stalledSince = cluster.stalledSince(pool);
-  if (config === undefined || paused || machineCount === 0 || stalledSince === undefined) return [];
+  if (config === undefined || paused || !cluster.isRollingOut(pool)) return [];
   const osConfig = findOsConfig(pool, cluster);
   const build = osConfig && findCurrentBuild(pool, osConfig, cluster);
-  const since = findLatest([stalledSince, build?.createdAt]);
+  const ofNodes = cluster.nodesOf(pool).map(({ movedAt }) => movedAt);
+  const since = findLatest([pool.movedAt, build?.createdAt, ...ofNodes]);
   if (!isStalled(since, cluster)) return [];
   // The operator notes the image when the build turns successful, and never again (updateMachineOSBuild).
   const isUnused = build?.isSuccessful === true && build.image !== '' && build.image !== osConfig?.image;

@@ -503,6 +503,69 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['DrainBlocked'],
     repairs: [READ_LOG],
   },
+  'a pool without machines whose status stays old': {
+    source: 'own: the operator writes it within seconds, because no machine is left to update (calculateStatus)',
+    nodes: { 'master-0': { roles: ['master', 'worker'], ...both(M.A) } },
+    pools: { master: MA, worker: { ...AB, counts: [0, 0, 0, 0], ...OLD } },
+    problems: ['RolloutStalled'],
+    repairs: [READ_LOG],
+  },
+  'a custom pool whose first roll-out takes hours': {
+    source: 'own: its status stays empty until all machines are updated (calculateStatus)',
+    nodes: {
+      'infra-0': { roles: ['worker', 'infra'], ...both(I.A) },
+      'infra-1': { roles: ['worker', 'infra'], current: W.A, desired: I.A, state: 'Working', movedMinutesAgo: 4 },
+    },
+    pools: {
+      worker: { ...AA, counts: [0, 0, 0, 0] },
+      infra: { spec: I.A, counts: [2, 1, 1, 0], conditions: [{ type: 'Updated', status: 'False', minutesAgo: 130 }] },
+    },
+    problems: [],
+  },
+  'a lost node that a person has deleted, and that a finalizer keeps': {
+    source: 'cluster-api-provider-baremetal#97',
+    nodes: {
+      'worker-0': { ...both(W.A), notReady: { minutesAgo: 180 }, finalizers: ['metal3.io/capbm'] },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 1, 0], ...OLD } },
+    problems: ['NodeNotReady'],
+    repairs: ['start the machine or the kubelet of each lost node'],
+  },
+  'a controller that has been of another release for hours': {
+    source: 'own, with the text of render_controller.go: no source is wrong',
+    nodes: { 'worker-0': both(W.A) },
+    pools: {
+      worker: {
+        ...AA,
+        conditions: [
+          {
+            type: 'RenderDegraded',
+            minutesAgo: 180,
+            message: 'Ignoring controller config generated from 4.19 (my version: 4.20)',
+          },
+        ],
+      },
+    },
+    problems: ['PoolDegraded'],
+    repairs: [READ_LOG],
+  },
+  'an operator that waits for the daemon of a lost node': {
+    source: 'own: one step waits until each daemon is ready (waitForDaemonsetRollout in sync.go)',
+    nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 180 } } },
+    pools: { worker: AA },
+    obstacles: {
+      operatorFailure: {
+        type: 'Degraded',
+        status: 'True',
+        reason: 'MachineConfigDaemonFailed',
+        message: 'Unable to apply 4.20.5: error during waitForDaemonsetRollout: daemonset is not ready',
+        since: undefined,
+      },
+    },
+    problems: ['NodeNotReady'],
+    repairs: ['start the machine or the kubelet of each lost node', '# oc delete node worker-0'],
+  },
   'a drain of pods that several budgets select': {
     source: 'openebs/openebs#3536, FoundationDB/fdb-kubernetes-operator#2512 (kubernetes, storage/eviction.go)',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', drainingForMinutes: 0.5 } },
@@ -952,7 +1015,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       worker: { ...AA, counts: [0, 0, 0, 0] },
       infra: { spec: I.A, counts: [1, 0, 1, 0], conditions: [{ type: 'Updated', status: 'False', minutesAgo: 80 }] },
     },
-    problems: ['RolloutUnfinished'],
+    problems: ['RolloutStalled'],
     repairs: [READ_LOG],
   },
   'a missing config that a lost node and another one have run': {
