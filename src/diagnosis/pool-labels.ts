@@ -1,6 +1,6 @@
 import type { InspectedPool } from './cluster-snapshot.ts';
 import { isObjectName } from '../kube/api-object.ts';
-import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
+import { findPoolOfNode, type Labels, matchesNodeSelector } from '../mco/pool-of-node.ts';
 
 interface Requirement {
   readonly key: string;
@@ -76,18 +76,10 @@ function isLabelKey(key: string): boolean {
 }
 
 /** @returns undefined if the label meets the requirement already. Without a value, the label must go. */
-function changeLabel({ key, operator, values }: Requirement, labels: Labels): LabelChange | undefined {
-  const value = Object.hasOwn(labels, key) ? String(labels[key]) : undefined;
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value) ? undefined : { key, value: values[0] ?? '' };
-    case 'Exists':
-      return value === undefined ? { key, value: '' } : undefined;
-    case 'NotIn':
-      return value !== undefined && values.includes(value) ? { key } : undefined;
-    default:
-      return value === undefined ? undefined : { key };
-  }
+function changeLabel(requirement: Requirement, labels: Labels): LabelChange | undefined {
+  if (matchesNodeSelector({ matchExpressions: [requirement] }, labels)) return undefined;
+  const { key, operator, values } = requirement;
+  return operator === 'In' || operator === 'Exists' ? { key, value: values[0] ?? '' } : { key };
 }
 
 function parseSelector(selector: unknown): readonly Requirement[] {
