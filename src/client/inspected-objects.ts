@@ -28,7 +28,7 @@ const OPERATOR_MANAGERS: ReadonlySet<string> = new Set(['machine-config-controll
  * @throws MalformedObject if a reference cannot be read
  */
 export function parseInspectedNode(node: ApiObject): InspectedNode {
-  const { labels, creationTimestamp } = node.metadata ?? {};
+  const { labels, creationTimestamp, deletionTimestamp, finalizers = [] } = node.metadata ?? {};
   const reason = readAnnotation(node, 'reason');
   const drainRequest = readAnnotation(node, 'desiredDrain');
   const wantsDrain = drainRequest.startsWith('drain-');
@@ -54,6 +54,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     isDrained,
     cordon: unschedulable === true ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
     readiness: readReadiness(conditions),
+    finalizers: deletionTimestamp === undefined ? undefined : [finalizers].flat().map(String),
     pressure: conditions.find(({ type, status }) => PRESSURES.has(type) && status !== 'False'),
   };
 }

@@ -91,7 +91,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   OperatorDegraded: {
     sentence: () => 'the ClusterOperator machine-config is Degraded',
-    repairs: () => [readOperatorLog('machine-config-operator')],
+    repairs: ({ deployment }) => [readOperatorLog(deployment)],
   },
 
   PoolsMissing: {
@@ -141,7 +141,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       `${names} ${be(isPlural)} in the custom pools ${joinWithAnd(conflicting.map(formatName))}`,
     repairs: ({ referrer: { name }, choices }) => {
       if (choices.length === 0) {
-        return [{ name: 'assignPool', text: 'change the labels of the node so that only one custom pool selects it' }];
+        const text = 'change the labels of the node, or the selector of a pool, so that only one custom pool selects it';
+        return [{ name: 'assignPool', text }];
       }
       return choices.map(({ pool, labels }) => {
         const alternative = choices.length > 1;
@@ -186,6 +187,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   NodeNotReady: {
     sentence: ({ since }, names, isPlural) => `${names} ${be(isPlural)} not ready${formatDetails(since)}`,
+    more: ({ finalizers = [] }) => [
+      finalizers.length === 0 ? '' : `Its deletion waits for ${joinFirst(finalizers.map(quote))}`,
+    ],
     avoid: ({ isReported }) =>
       isReported ? '' : 'Do not change the annotations of a node whose kubelet does not answer: nothing reads them',
     repairs: ({ referrer: { name }, isReported, replacement, removal }) => {
@@ -393,7 +397,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const further = readFurther(evidence);
       // The status of a pool follows its nodes, so it says for some seconds what has ended already.
       if (further.length > 0 || waiting.helps) return further;
-      if (condition !== 'RenderDegraded') return [readOperatorLog('machine-config-controller')];
+      // The controller and its input are of two releases (generateRenderedMachineConfig in render_controller.go).
+      const isOfOtherRelease = evidence.includes('(my version: ');
+      if (condition !== 'RenderDegraded' || isOfOtherRelease) return [readOperatorLog('machine-config-controller')];
       // Without the MachineConfigs of the workers, the nodes of a custom pool would lose their kubelet.
       const text = evidence.includes('found matching selector')
         ? `correct the machineConfigSelector of pool ${name}. That of a custom pool also selects those of pool worker`
@@ -536,7 +542,10 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
   }
   const repairs: Repair[] = [forceConfig(name)];
   if (difference.type === 'osImage') {
-    const text = 'see which OS images the node has. If the expected one is staged, reboot the node';
+    // The daemon quotes why the last boot did not install the image (pkg/daemon/daemon.go).
+    const text = cause.evidence.includes('possible root cause: ')
+      ? 'end the root cause that the message names, such as a full /boot. Then force the update'
+      : 'see which OS images the node has. If the expected one is staged, reboot the node';
     const command = onHost(name, shell`rpm-ostree status`);
     repairs.push({ name: 'changeBack', text, command, oneAtATime: 'restart' });
   } else {

@@ -126,8 +126,10 @@ interface NodeNotReady extends NodeFields {
   readonly isReported: boolean;
   /** The config of its pool, to which the operator does not move a node that is not ready. */
   readonly replacement: ConfigName | undefined;
-  /** Undefined if the deletion would harm more than it helps. */
+  /** Undefined if the deletion would harm more than it helps, or has begun. */
   readonly removal: Removal | undefined;
+  /** Those that its deletion waits for. Undefined if it is not being deleted. */
+  readonly finalizers: readonly string[] | undefined;
 }
 
 interface CertificatePending extends NodeFields {
@@ -301,6 +303,8 @@ interface OperatorStopped extends CauseFields, StoppedOperator {
 /** The operator says that it fails, for a reason that no node or pool tells. */
 interface OperatorDegraded extends CauseFields {
   readonly code: 'OperatorDegraded';
+  /** The part of the operator whose log says why. */
+  readonly deployment: string;
   readonly evidence: string;
 }
 

@@ -70,10 +70,14 @@ function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly Caus
 export function findOperatorFailure(others: readonly Cause[], cluster: Cluster): readonly Cause[] {
   const { operatorFailure: failure, pools, isRollingOut } = cluster;
   if (failure === undefined) return [];
-  // The last step of its sync waits for the pools (syncRequiredMachineConfigPools in pkg/operator/sync.go).
-  if (failure.reason === 'RequiredPoolsFailed' && (others.length > 0 || pools.some(isRollingOut))) return [];
+  // Two steps of its sync wait for nodes (syncRequiredMachineConfigPools in pkg/operator/sync.go).
+  const isWaiting = failure.reason === 'RequiredPoolsFailed' || failure.message.includes('waitForDaemonsetRollout');
+  if (isWaiting && (others.length > 0 || pools.some(isRollingOut))) return [];
   const waiting = judgeProgress('The operator tries again', 'It has failed', failure.since, cluster);
-  return [{ code: 'OperatorDegraded', evidence: quote(failure.message), waiting }];
+  // The controller has rendered nothing for the new release (isMachineConfigPoolConfigurationValid in status.go).
+  const isUnrendered = failure.message.includes('controller version mismatch');
+  const deployment = isUnrendered ? 'machine-config-controller' : 'machine-config-operator';
+  return [{ code: 'OperatorDegraded', deployment, evidence: quote(failure.message), waiting }];
 }
 
 /** The operator creates the pools `master` and `worker` itself, early in an install. */

@@ -55,6 +55,8 @@ export interface InspectedNode extends NodeReferrer {
   readonly cordon?: { readonly write: ManagedWrite | undefined } | undefined;
   /** Undefined if the node has no condition `Ready`. */
   readonly readiness?: NodeReadiness | undefined;
+  /** Those that its deletion waits for. Undefined if it is not being deleted. */
+  readonly finalizers?: readonly string[] | undefined;
   /** A condition other than `Ready` for which the operator counts the node as unavailable. */
   readonly pressure?: Condition | undefined;
 }

@@ -7,6 +7,7 @@ import {
   findLostSince,
   findRemoval,
   isOlderThan,
+  isRebooting,
   isStalled,
   judgeProgress,
 } from './cluster.ts';
@@ -171,6 +172,7 @@ function findStandstill(node: InspectedNode, cluster: Cluster): readonly (Cause 
   // The daemon asks for a drain after it has compared the disk, and keeps the reason of an earlier failure.
   const isPast = type === 'drainFailed' ? node.isDrained === true : node.drain !== undefined;
   if (blocked !== undefined) return [outdated, blocked];
+  if (isRebooting(node, cluster)) return [judgeRecovery(node, 'The node restarts', node.readiness?.since, cluster)];
   if (isPast && outdated === undefined) {
     const hope = 'The daemon has gone on with the update since then';
     return [judgeRecovery(node, hope, findLatest([node.movedAt, node.drain?.since]), cluster)];
@@ -338,6 +340,7 @@ function judgeDown(node: InspectedNode, readiness: NodeReadiness, cluster: Clust
     referrer: node,
     since,
     isReported,
+    finalizers: node.finalizers,
     // A node that reboots comes back.
     removal: findLostSince(node, cluster) === undefined ? undefined : findRemoval(node, cluster),
     evidence: quote(message),

@@ -1112,7 +1112,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       cnf: { spec: C.A, status: C.A, nodeSelector: { matchLabels: { [label('infra')]: '' } } },
     },
     problems: ['PoolConflict'],
-    repairs: ['change the labels of the node so that only one custom pool selects it'],
+    repairs: ['change the labels of the node, or the selector of a pool, so that only one custom pool selects it'],
   },
   'a master in two custom pools': {
     source: 'own: with one, it would be in pool master (GetPoolsForNode)',

@@ -742,10 +742,10 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-1': { ...both(W.A), ...degraded(REASONS.osImage(W.A, 'a', 'b')) },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
-    problems: ['DiskDiffers'],
+    problems: ['Recovering?', 'DiskDiffers'],
     repairs: [
       'see which OS images the node has. If the expected one is staged, reboot the node. ' + waitFor('worker-0'),
-      '# machineconfig-guard restore --from node/worker-0',
+      '# machineconfig-guard restore --from node/worker-1',
       FORCE + waitFor('worker-0'),
     ],
   },
@@ -1569,7 +1569,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.A, status: W.A } },
     obstacles: { operatorFailure: trueCondition('Degraded', 'RequiredPoolsFailed', 'controller version mismatch') },
     problems: ['OperatorDegraded'],
-    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-operator --tail=20'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
   },
   'an operator that waits for a roll-out': {
     source: 'own: the sync of the operator gives up after some minutes, and begins anew',

@@ -45,6 +45,8 @@ export interface NodeOptions {
   readonly notReady?: { readonly minutesAgo: number; readonly status?: 'False' | 'Unknown'; readonly message?: string };
   /** Besides `Ready`. */
   readonly conditions?: readonly ConditionOptions[];
+  /** Those that its deletion waits for. */
+  readonly finalizers?: readonly string[];
 }
 
 /** A node with the conditions that its kubelet writes. */
@@ -58,6 +60,7 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
     movedMinutesAgo,
     notReady,
     conditions = [],
+    finalizers,
   } = options;
   const isDraining = drainingForMinutes !== undefined;
   const values = {
@@ -84,6 +87,7 @@ export function buildNode(name: string, options: NodeOptions, now: Date): ApiObj
       creationTimestamp: toTime(ageMinutes, now),
       labels: { 'kubernetes.io/os': 'linux', ...roleLabels(...roles), ...options.labels },
       annotations: operatorAnnotations(values),
+      ...(finalizers && { finalizers, deletionTimestamp: toTime(1, now) }),
       managedFields: [
         ...managedField(currentWrite, annotationPath('currentConfig'), now),
         ...managedField(desiredWrite, annotationPath('desiredConfig'), now),
