@@ -141,7 +141,8 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       `${names} ${be(isPlural)} in the custom pools ${joinWithAnd(conflicting.map(formatName))}`,
     repairs: ({ referrer: { name }, choices }) => {
       if (choices.length === 0) {
-        const text = 'change the labels of the node, or the selector of a pool, so that only one custom pool selects it';
+        const text =
+          'change the labels of the node, or the selector of a pool, so that only one custom pool selects it';
         return [{ name: 'assignPool', text }];
       }
       return choices.map(({ pool, labels }) => {

@@ -94,10 +94,7 @@ function formatTables(format: ReportFormat, { report, causes }: ClusterCheck): s
     const texts = [...counts, toLabel(specConfig), toLabel(statusConfig)];
     return createRow('MachineConfigPool', [name, ...texts], getNote(pool, checkedAt));
   });
-  return [
-    formatObjects(format, NODE_HEADERS, nodeRows, 'node'),
-    formatObjects(format, POOL_HEADERS, poolRows, 'pool'),
-  ];
+  return [formatObjects(format, NODE_HEADERS, nodeRows, 'node'), formatObjects(format, POOL_HEADERS, poolRows, 'pool')];
 }
 
 /** A table without rows is empty. Only `-o wide` prints each row of a large one. */
@@ -106,7 +103,7 @@ function formatObjects(format: ReportFormat, headers: readonly string[], rows: R
   if (rows.length <= MAX_ROWS || format.isWide === true) return formatNarrowTable(format, headers, rows, DISPENSABLE);
   const groups = [...groupBy(rows, ([_name, ...others]) => JSON.stringify(others)).values()];
   const combined = groups.slice(0, MAX_ROWS).map((group) => {
-    const names = group.map(([name]) => String(name));
+    const names = group.map(([name = '']) => (typeof name === 'string' ? name : name.text));
     return [joinFirst(names, 1), ...(group[0]?.slice(1) ?? [])];
   });
   const table = formatNarrowTable(format, headers, combined, DISPENSABLE);
@@ -137,8 +134,9 @@ function formatCauses(format: ReportFormat, causes: readonly Cause[]): string {
   // The result says it.
   if (causes.every(({ code }) => code === 'TooFewNodes')) return '';
   // A cause that many objects share begins at another time for each.
-  const toKey = (cause: Cause) => (explainCause(cause, '', false) + (cause.evidence ?? '')).replaceAll(TIMES, '');
-  const groups = groupBy(causes, toKey).values();
+  const groups = groupBy(causes, (cause) =>
+    (explainCause(cause, '', false) + (cause.evidence ?? '')).replaceAll(TIMES, ''),
+  ).values();
   const items = [...groupBy(groups, ([first]) => first?.code).values()].flatMap((ofCode) => {
     const more = ofCode.slice(MAX_GROUPS).flat().length;
     const rest = `${countNoun(more, 'more problem')} of this kind (--output json).`;
