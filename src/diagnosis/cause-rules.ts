@@ -165,6 +165,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         `The operator then updates the node to the config of pool ${formatName(pool)}, with a drain and a reboot`;
       return labels.length === 0 ? [] : [labelNode('leavePool', text, name, labels)];
     },
+    isRepairedWhileWaiting: true,
   },
 
   NotInPool: {

@@ -141,19 +141,21 @@ function findDeletedPool(node: InspectedNode, cluster: Cluster): Cause | undefin
   const { pool } = findPoolOfNode(labels, cluster.livePools);
   if (pool?.specConfig === undefined || pool.specConfig === config) return undefined;
   if (pool.paused || node.cordon !== undefined) return undefined;
-  // The operator moves the node only when that or its new pool changes (pkg/controller/node/node_controller.go).
+  // Nothing tells the operator, but it looks at each pool again (resyncPeriod in pkg/controller/common).
   const hasRole = label !== undefined;
+  const isTerminating = cluster.pools.some(({ name }) => name === deletedPool);
   return {
     code: 'PoolDeleted',
     referrer: node,
     config,
     pool: pool.name,
     deletedPool,
-    isTerminating: cluster.pools.some(({ name }) => name === deletedPool),
+    isTerminating,
     labels: hasRole ? [`${role}-`] : [],
-    waiting: hasRole
-      ? cannotWait('The operator can miss it until one of its labels changes')
-      : canWait('The operator updates it at the next change of the node, such as of any label'),
+    waiting:
+      isTerminating && hasRole
+        ? cannotWait('The operator updates no node of a pool that is being deleted')
+        : canWait('The operator notices it within 40 minutes, or when a label of the node changes'),
   };
 }
 

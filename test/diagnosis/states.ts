@@ -543,7 +543,7 @@ export const STATES: Readonly<Record<string, State>> = {
       'worker-0': { roles: ['worker'], ...both(W.A) },
     },
     pools: { worker: { spec: W.A, status: W.A, counts: [4, 1, 4, 0] } },
-    problems: ['PoolDeleted', 'PoolDeleted?'],
+    problems: ['PoolDeleted?'],
     repairs: [`oc label node infra-0 --overwrite ${label('infra')}-`],
   },
   'a deleted pool, and a paused one': {
