@@ -17,6 +17,7 @@ import {
   type InspectedPool,
   isPoolOfControlPlane,
 } from './cluster-snapshot.ts';
+import { isBetweenReleases } from './missing-configs.ts';
 import { quote } from './quote.ts';
 import type { Repair } from './repair.ts';
 import { patchPool, toRemoveMarkCommand, toUnpauseCommand } from './restore-pause.ts';
@@ -399,9 +400,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       const further = readFurther(evidence);
       // The status of a pool follows its nodes, so it says for some seconds what has ended already.
       if (further.length > 0 || waiting.helps) return further;
-      // The controller and its input are of two releases (generateRenderedMachineConfig in render_controller.go).
-      const isOfOtherRelease = evidence.includes('(my version: ');
-      if (condition !== 'RenderDegraded' || isOfOtherRelease) return [readOperatorLog('machine-config-controller')];
+      if (condition !== 'RenderDegraded' || isBetweenReleases(evidence)) {
+        return [readOperatorLog('machine-config-controller')];
+      }
       // Without the MachineConfigs of the workers, the nodes of a custom pool would lose their kubelet.
       const text = evidence.includes('found matching selector')
         ? `correct the machineConfigSelector of pool ${name}. That of a custom pool also selects those of pool worker`

@@ -144,12 +144,13 @@ function judgeRendering(config: ConfigName, cluster: Cluster): Waiting {
   return judgeRenderer(able ?? own, cluster);
 }
 
-/** In an upgrade, the new controller waits for new sources (generateRenderedMachineConfig in render_controller.go). */
-const BETWEEN_RELEASES = /\bIgnoring (?:controller config|MC \S+) generated (?:from|by older version|without)\b/;
-
-/** Whether the operator renders no config only because its parts are of two releases. */
+/**
+ * Whether the operator renders no config only because its parts are of two releases: in an upgrade, the new controller
+ * waits for new sources (generateRenderedMachineConfig in render_controller.go).
+ * @param message of RenderDegraded, or its quotation
+ */
 export function isBetweenReleases(message: string): boolean {
-  return BETWEEN_RELEASES.test(message);
+  return message.includes('(my version: ');
 }
 
 /** Whether the operator can still render a config for a pool, or the first one without pools. */

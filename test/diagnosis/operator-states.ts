@@ -163,24 +163,6 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     problems: ['SpecEmpty'],
     repairs: [READ_LOG],
   },
-  'a pool in the middle of an upgrade whose ControllerConfig is old': {
-    source: 'own, with the text of render_controller.go',
-    nodes: { 'worker-0': both(W.A) },
-    pools: {
-      worker: {
-        ...AA,
-        conditions: [
-          {
-            type: 'RenderDegraded',
-            minutesAgo: 2,
-            message: 'Ignoring controller config generated from 4.19 (my version: 4.20)',
-          },
-          { type: 'Degraded', minutesAgo: 2 },
-        ],
-      },
-    },
-    problems: ['PoolDegraded?'],
-  },
   'an old reason while the node drains': {
     source: 'own: the daemon compares the disk before the drain, and keeps the reason until it is Done',
     nodes: {
