@@ -59,7 +59,9 @@ interface Swagger {
   readonly paths: Readonly<Record<string, { readonly post?: Json }>>;
 }
 
-const NAMES = parse(readFileSync(new URL('names.yaml', import.meta.url), 'utf8')) as unknown;
+const [NAMES, FUNCTIONS] = ['names.yaml', 'functions.yaml'].map(
+  (file) => parse(readFileSync(new URL(file, import.meta.url), 'utf8')) as unknown,
+);
 const FEATURE_SET = 'release.openshift.io/feature-set';
 const SELF_MANAGED = 'include.release.openshift.io/self-managed-high-availability';
 /** Of a directory with a CRD for each version of the operator, and of examples. */
@@ -71,6 +73,8 @@ const MONITORING_FILES = ['podmonitors', 'prometheusrules', 'servicemonitors'].m
 const METAL3_FILES = ['baremetalhosts', 'hostfirmwaresettings'].map(
   (name) => `config/base/crds/bases/metal3.io_${name}.yaml`,
 );
+/** Of Kubernetes itself: the CRDs of volume snapshots, which every release has. */
+const SNAPSHOTS = 'cluster/addons/volumesnapshots/crd';
 const AUTOSCALER_FILES = ['01_clusterautoscaler', '02_machineautoscaler'].map((name) => `install/${name}.crd.yaml`);
 /** In a CRD, `1 hour 30 min` is one, too (kube-openapi, pkg/validation/strfmt/duration.go). */
 const WORDS_OF_DURATION = { pattern: String.raw`\d\s*[nuµmshdw]|^0?$`, must: { pattern: 'be a duration, such as 5m' } };
@@ -96,6 +100,13 @@ export async function collectSchemas(): Promise<string[]> {
       kinds.map((kind) => ({ ...kind, schema: setProperty(kind.schema as Json, ['metadata'], metadata) })),
     );
   }
+  for (const [index, { openshift, api }] of RELEASES.entries()) {
+    if (api !== undefined) continue;
+    const [before = [], kept = [], after = []] = [-1, 0, 1].map((step) =>
+      releases.get(RELEASES[index + step]?.openshift ?? ''),
+    );
+    releases.set(openshift, takeUnchanged(kept, before, after));
+  }
   const ignition = await collectIgnition(getType('github.com/coreos/ignition/config/v2_2/types Config'));
   const lines = formatLines(releases, [...ignition, ...createOpenKinds(metadata)], recursive);
   checkOverlay();
@@ -103,11 +114,12 @@ export async function collectSchemas(): Promise<string[]> {
 }
 
 /**
- * Kinds without a CRD in any module, and the one that stands for all others. Only their metadata have a schema. Besides
- * them what each format of a CRD means, as the fields of a kind.
+ * Kinds without a CRD in any module, whose spec has only what the overlay says, and the one that stands for all others,
+ * of which only the metadata have a schema. Besides them what each format of a CRD means, as the fields of a kind.
  */
 function createOpenKinds(metadata: unknown): FoundKind[] {
-  const schema = { isOpen: true, properties: { metadata }, type: 'object' };
+  const bare = { isOpen: true, properties: { metadata }, type: 'object' };
+  const schema = { ...bare, properties: { metadata, spec: { isOpen: true, type: 'object' } } };
   const source = `${KUBERNETES}@${RELEASES.at(-1)?.kubernetes} swagger.json`;
   const formats = Array.from(FORMATS, (format) => {
     const type = format.startsWith('int') ? 'integer' : 'string';
@@ -121,11 +133,12 @@ function createOpenKinds(metadata: unknown): FoundKind[] {
     source: 'k8s.io/apiextensions-apiserver@v0.33.0 pkg/apiserver/validation/formats.go',
     schema: { properties: sortKeys({ ...Object.fromEntries(formats), duration: WORDS_OF_DURATION }) },
   };
-  const open = Object.entries({ ...WITHOUT_SCHEMA, 'internal/any Object': 'Cluster' }).map(([name, scope]) => {
+  const open = Object.entries(WITHOUT_SCHEMA).map(([name, scope]) => {
     const [apiVersion = '', kind = ''] = name.split(' ');
     return { apiVersion, kind, scope, isGo: false, source, schema };
   });
-  return [...open, allFormats];
+  const any = { apiVersion: 'internal/any', kind: 'Object', scope: 'Cluster', isGo: false, source, schema: bare };
+  return [...open, any, allFormats];
 }
 
 /** The types that are the same for all releases: the metadata, and the one that contains itself. */
@@ -142,7 +155,13 @@ async function readNewestTypes(): Promise<{ readonly metadata: unknown; readonly
 
 async function collectRelease(release: ReleaseSources, kubelet: unknown): Promise<FoundKind[]> {
   const kubernetes = await downloadModule(`${KUBERNETES}@${release.kubernetes}`);
-  const builtIn = listBuiltIn(readJson(join(kubernetes, 'api/openapi-spec/swagger.json')) as Swagger, release);
+  const swagger = readJson(join(kubernetes, 'api/openapi-spec/swagger.json')) as Swagger;
+  const snapshots = await readDefinitions([join(kubernetes, SNAPSHOTS)]);
+  const builtIn = [
+    ...listBuiltIn(swagger, release),
+    // A release can have newer ones, with more fields.
+    ...snapshots.flatMap((each) => listVersions(each, `${KUBERNETES}@${release.kubernetes} ${SNAPSHOTS}`, {}, true)),
+  ];
   if (release.api === undefined) return [...keepCustomKinds(release.openshift), ...builtIn];
   const api = await downloadModule(`${API}@${release.api}`);
   const folders = [api];
@@ -159,7 +178,7 @@ async function collectRelease(release: ReleaseSources, kubelet: unknown): Promis
     ...MONITORING_FILES.map((file) => join(monitoring, file)),
     ...METAL3_FILES.map((file) => join(metal3, file)),
   );
-  const definitions = (await runGo(['crds', ...folders])).map((line) => JSON.parse(line) as Definition);
+  const definitions = await readDefinitions(folders);
   // A newer release can have more fields.
   const old = [nodeTuning, metal3, autoscaler];
   const roots = [api, olm, monitoring, ...old, await downloadModule(OPERATOR)];
@@ -186,6 +205,27 @@ async function collectRelease(release: ReleaseSources, kubelet: unknown): Promis
     .filter(([name]) => !names.has(name))
     .map(([name, scope]) => findAggregated(name, scope, openapi, release));
   return [...custom, ...builtIn, ...aggregated];
+}
+
+/** The kinds, with the schema of the releases before and after it where these are alike. */
+function takeUnchanged(
+  kept: readonly FoundKind[],
+  before: readonly FoundKind[],
+  after: readonly FoundKind[],
+): readonly FoundKind[] {
+  return kept.map((kind) => {
+    const isSame = (other: FoundKind): boolean =>
+      other.apiVersion === kind.apiVersion &&
+      other.kind === kind.kind &&
+      isDeepStrictEqual(other.featureSets, kind.featureSets);
+    const schema = before.find(isSame)?.schema;
+    const isUnchanged = schema !== undefined && isDeepStrictEqual(schema, after.find(isSame)?.schema);
+    return isUnchanged ? { ...kind, schema } : kind;
+  });
+}
+
+async function readDefinitions(folders: readonly string[]): Promise<Definition[]> {
+  return (await runGo(['crds', ...folders])).map((line) => JSON.parse(line) as Definition);
 }
 
 /** What the data file says about a release, of the kinds that a kube-apiserver does not serve itself. */
@@ -223,8 +263,8 @@ function listVersions({ object }: Definition, source: string, kubelet: unknown, 
     .map((version) => {
       const converted = convertSchema(version.schema.openAPIV3Schema, { isOpen }) as { properties?: Json };
       // The API server drops the status of a new object before it validates it.
-      const { status: _status, ...properties } = converted.properties ?? {};
-      const schema = { ...converted, properties: { ...properties, status: {} } };
+      const properties = converted.properties ?? {};
+      const schema = { ...converted, properties: { ...properties, ...('status' in properties && { status: {} }) } };
       return {
         apiVersion: `${group}/${version.name}`,
         kind: names.kind,
@@ -375,7 +415,7 @@ function formatLines(
     const flags = { ...(scope === 'Namespaced' && { isNamespaced: true }), ...(isGo && { isGo }) };
     return JSON.stringify({ ...entry, ...flags, schema: pool.replace(schema, true) });
   });
-  return [JSON.stringify({ releases: names, names: NAMES }), ...lines.toSorted(), part, ...pool.format()];
+  return [JSON.stringify({ releases: names, names: NAMES, functions: FUNCTIONS }), ...lines.toSorted(), part, ...pool.format()];
 }
 
 function readJson(file: string): unknown {

@@ -87,7 +87,4 @@ export const WITHOUT_SCHEMA: Readonly<Record<string, 'Cluster' | 'Namespaced'>> 
   'monitoring.coreos.com/v1 Prometheus': 'Namespaced',
   'monitoring.coreos.com/v1 ThanosRuler': 'Namespaced',
   'monitoring.coreos.com/v1beta1 AlertmanagerConfig': 'Namespaced',
-  'snapshot.storage.k8s.io/v1 VolumeSnapshot': 'Namespaced',
-  'snapshot.storage.k8s.io/v1 VolumeSnapshotClass': 'Cluster',
-  'snapshot.storage.k8s.io/v1 VolumeSnapshotContent': 'Cluster',
 };

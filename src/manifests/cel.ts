@@ -1,14 +1,25 @@
-import { createHash } from 'node:crypto';
 import { BlockList, isIP, isIPv4 } from 'node:net';
-import path from 'node:path';
-import { Environment, Optional } from '@marcbachmann/cel-js';
-import { parseJson } from '../files/yaml-stream.ts';
+import { Environment } from '@marcbachmann/cel-js';
 import { compileGoRegExp } from './go-reg-exp.ts';
-import { findFieldSchema, type Schema } from './schemas.ts';
+import { KindCatalog } from './schemas.ts';
 
-type Expression = ReturnType<Environment['parse']>;
+export type Expression = ReturnType<Environment['parse']>;
+
+/** A node of an expression before it is checked, with what the types of the library leave out. */
+interface Node {
+  readonly op: string;
+  readonly args: unknown[];
+  readonly meta: { evaluate: (...parameters: unknown[]) => unknown; alternate?: Node; readonly macro?: object };
+}
 
 const QUANTITY = /^([-+]?(?:\d+\.?\d*|\.\d+))(?:[eE]([-+]?\d+)|([KMGTPE])i|([numkMGTPE]?))$/;
+/** Comprehensions with two variables, which the library does not know. */
+const UNPARSED = /\.(?:transform\w+|(?:all|exists|exists_?[oO]ne)\(\s*\w+\s*,\s*\w+\s*,)/;
+/** What Kubernetes makes of characters that no name in CEL has (apiserver, pkg/cel/escaping.go). */
+const UNESCAPED: Readonly<Record<string, string>> = { underscores: '__', dash: '-', dot: '.', slash: '/' };
+
+class Namespace {}
+class Unsupported {}
 
 /** Go finds no path in a URL without one. */
 class ParsedUrl extends URL {
@@ -20,37 +31,79 @@ class ParsedUrl extends URL {
   }
 }
 
-const ENVIRONMENT = createEnvironment();
-const expressions = new Map<string, Expression>();
-const converted = new WeakMap<object, object>();
+/** What the running expression costs, and may cost, in steps. */
+export const meter = { cost: 0, limit: 0 };
+
+/** What CEL has in an API server, without variables. */
+export const KUBERNETES = createEnvironment();
+
+/** An environment with variables of any type, in which nothing else can be added to the first one. */
+export function addVariables(environment: Environment, names: readonly string[]): Environment {
+  const own = environment.clone();
+  for (const name of names) own.registerVariable(name, 'dyn');
+  return own;
+}
 
 /**
- * The result of an expression of CEL with a value as `self`. Undefined if it fails, such as one that calls a function
- * that is unknown here, and null if the value lacks what it needs. Kubernetes escapes some names with `__`.
+ * Compiles an expression, as the environment of an API server does.
+ * @throws ParseError or TypeError of the library if it is none
  */
-export function evaluate(expression: string, value: unknown, schema: Schema): unknown {
-  try {
-    let parsed = expressions.get(expression);
-    if (parsed === undefined) expressions.set(expression, (parsed = parse(expression)));
-    return parsed({ self: toCel(value, schema), oldSelf: Optional.none() });
-  } catch (error) {
-    const isMissing = (error as { readonly code?: string }).code === 'no_such_key' && !expression.includes('__');
-    return isMissing ? null : undefined;
-  }
+export function compile(environment: Environment, text: string): Expression {
+  const expression = environment.parse(UNPARSED.test(text) ? 'unsupported()' : text);
+  adapt(expression.ast);
+  const { error } = expression.check();
+  if (error) throw error;
+  return expression;
 }
 
-/** The library hands `matches` to JavaScript, and nothing can replace a function of the language. */
-function parse(expression: string): Expression {
-  return ENVIRONMENT.parse(expression.replaceAll('.matches(', '.matchesInGo('));
+/**
+ * Changes what the library does otherwise than Kubernetes: escaped names, `matches`, which it hands to JavaScript, and
+ * `has` of a part of an item. Lets each step cost 1, and more if it results in a text, or in a list to search in.
+ */
+function adapt(part: unknown, isSearched = false, seen = new Set()): void {
+  if (typeof part !== 'object' || part === null || seen.has(part)) return;
+  seen.add(part);
+  const { op, args, meta } = part as Node;
+  if (meta === undefined) {
+    for (const each of Object.values(part)) adapt(each, isSearched, seen);
+    return;
+  }
+  if (op === 'rcall' && args[0] === 'matches') args[0] = 'matchesInGo';
+  if (op === 'call' && args[0] === 'has') adaptHas(part as Node);
+  if (op === '.' || op === '.?') args[1] = unescapeName(args[1]);
+  for (const inner of [args, meta.alternate, meta.macro]) adapt(inner, /^(?:in|[!=]=)$/.test(op), seen);
+  if (op === 'value') return;
+  const { evaluate } = meta;
+  meta.evaluate = (...parameters) => {
+    spend(1);
+    const result = evaluate(...parameters);
+    if (typeof result === 'string') spend(result.length / 10);
+    if (isSearched && Array.isArray(result)) spend(result.length);
+    return result;
+  };
 }
 
-/** Whether the text is an expression. True for what the library does not parse: quoted fields, and objects of types. */
-function isCel(text: string): boolean {
-  try {
-    return /`|\w\{/.test(text) || Boolean(ENVIRONMENT.parse(text));
-  } catch {
-    return false;
-  }
+/** The library has no `has(self[0].a)`, but `'a' in self[0]`. */
+function adaptHas({ args, meta }: Node): void {
+  const [field] = args[1] as [Node?];
+  let base = field;
+  while (base?.op === '.' || base?.op === '.?') base = base.args[0] as Node;
+  if (field === undefined || base?.op === 'id') return;
+  const test = KUBERNETES.parse("'' in self").ast as unknown as Node;
+  const [owner, name] = field.args;
+  (test.args[0] as { args: unknown }).args = unescapeName(name);
+  test.args[1] = owner;
+  meta.alternate = test;
+}
+
+function unescapeName(name: unknown): string {
+  return String(name).replaceAll(/__(\w+?)__/g, (_, escaped: string) => UNESCAPED[escaped] ?? escaped);
+}
+
+/** @throws Error if the expression costs too much. Also the library can catch it, so the caller compares the cost. */
+function spend(units: number): void {
+  meter.cost += units;
+  if (meter.cost > meter.limit) throw new Error('cost limit exceeded');
 }
 
 /** Undefined, which is no value of CEL, if Go rejects the pattern. */
@@ -60,25 +113,6 @@ function matches(text: string, pattern: string): boolean | undefined {
 
 function findAll(text: string, pattern: string): string[] {
   return Array.from(compileGoRegExp(pattern)?.matchAll(text) ?? [], ([found]) => found);
-}
-
-/** Numbers of CEL are whole (a bigint) or not, and Base64 stands for bytes. */
-function toCel(value: unknown, schema: Schema): unknown {
-  if (typeof value === 'object' && value !== null) {
-    let collection = converted.get(value);
-    // Rules about an object and about what it contains share it.
-    if (collection === undefined) converted.set(value, (collection = convertCollection(value, schema)));
-    return collection;
-  }
-  const { type, format } = schema;
-  if (format === 'byte' && typeof value === 'string') return new Uint8Array(Buffer.from(value, 'base64'));
-  return Number.isInteger(value) && [type].flat().includes('integer') ? BigInt(Number(value)) : value;
-}
-
-function convertCollection(value: object, schema: Schema): object {
-  if (Array.isArray(value)) return value.map((item) => toCel(item, schema.items ?? {}));
-  const fields = Object.entries(value) as [string, unknown][];
-  return Object.fromEntries(fields.map(([key, item]) => [key, toCel(item, findFieldSchema(schema, key) ?? {})]));
 }
 
 /** The number that a quantity of Kubernetes stands for, such as 8589934592 for `8Gi`. */
@@ -103,39 +137,22 @@ function containsCidr(network: string, other: string): boolean {
   return Number(otherBits) >= Number(bits) && list.check(start, isIPv4(start) ? 'ipv4' : 'ipv6');
 }
 
-/** Whether the data of a URL have a hash such as `sha512-…`. True for other URLs, and for what does not decode. */
-function hasHash(url: string, hash: string): boolean {
-  const [, isBase64, data = ''] = /^data:[^,]*?(;base64)?,(.*)$/is.exec(url) ?? [];
-  const [algorithm = '', digest] = hash.split('-');
-  try {
-    const bytes = isBase64 ? Buffer.from(data, 'base64') : Buffer.from(decodeURIComponent(data));
-    const actual = createHash(algorithm).update(bytes).digest('hex');
-    return !url.startsWith('data:') || digest?.length !== actual.length || digest === actual;
-  } catch {
-    return true;
-  }
-}
-
-/** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */
+/** What CEL has in an API server (apiserver, pkg/cel/library). */
 function createEnvironment(): Environment {
-  const environment = new Environment({
-    unlistedVariablesAreDyn: true,
-    enableOptionalTypes: true,
-    homogeneousAggregateLiterals: false,
-  });
-  environment.registerType('ParsedUrl', ParsedUrl);
+  const environment = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false });
+  environment.registerType('ParsedUrl', ParsedUrl).registerType('Namespace', Namespace);
+  environment.registerType('Unsupported', Unsupported);
+  for (const name of ['format', 'ip', 'sets', 'strings']) environment.registerConstant(name, 'Namespace', new Namespace());
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
-  add('isJson(string): bool', (text: string) => parseJson(text) !== undefined);
-  add('resolvePath(string, string): string', (...names: string[]) => path.posix.resolve(...names));
+  for (const signature of KindCatalog.shared().functions) {
+    add(signature, () => {
+      throw Object.assign(new Error(signature), { code: 'unsupported_function' });
+    });
+  }
   add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
-  add('hasHash(string, string): bool', hasHash);
   add('matches(string, string): bool', matches);
   add('string.matchesInGo(string): bool', matches);
-  // Only for rules of the overlay: JavaScript also looks around.
-  add('string.test(string): bool', (text: string, pattern: string) => new RegExp(pattern).test(text));
-  add('isGoRegExp(string): bool', (text: string) => compileGoRegExp(text) !== undefined);
-  add('isCel(string): bool', isCel);
   // Go takes no control characters.
   add('isURL(string): bool', (text: string) => !/\p{Cc}/u.test(text) && URL.canParse(text));
   add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));
@@ -155,11 +172,14 @@ function createEnvironment(): Environment {
   add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
   add('quantity(dyn): double', (value: unknown) => parseQuantity(String(value)) ?? Number.NaN);
   add('double.isGreaterThan(double): bool', (one: number, other: number) => one > other);
+  add('double.isLessThan(double): bool', (one: number, other: number) => one < other);
   add('double.compareTo(double): int', (one: number, other: number) => BigInt(Math.sign(one - other)));
   add('string.find(string): string', (text: string, pattern: string) => findAll(text, pattern)[0] ?? '');
   add('string.findAll(string): list', findAll);
+  add('string.replace(string, string): string', (text: string, from: string, to: string) => text.replaceAll(from, () => to));
   add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
     text.replace(from, to),
   );
   return environment;
 }
+

@@ -82,6 +82,7 @@ function findCode({ type }: ManifestObject, problem: FoundProblem): ValueCode {
   const path = problem.path.join('.');
   if (problem.type === 'unknown') return 'UnknownField';
   if (problem.code !== undefined) return problem.code;
+  if (problem.type === 'unjudged') return 'UnknownRule';
   if (problem.releases !== undefined) return 'ValueOfRelease';
   if (problem.type === 'duplicate') return 'DuplicateEntry';
   const isContents = IGNITION_FIELD.test(path) || (JUDGED_FIELD.test(path) && problem.type !== 'type');
@@ -102,7 +103,7 @@ function describe({ type }: ManifestObject, problem: FoundProblem, isRead: boole
     return `${isRead ? 'only another release or feature set' : 'nothing'} reads the field ${name}`;
   if (problem.type === 'duplicate') return shown === '' ? name : `${name} (${shown})`;
   const text =
-    problem.type === 'rule'
+    problem.type === 'rule' || problem.type === 'unjudged'
       ? `${name}${shown && ` (${shown})`}: ${must}`
       : `${name}${shown && ` is ${shown}, and`} must ${must}`;
   return releases === undefined ? text : `OpenShift ${formatRange(releases)}: ${text}`;

@@ -64,6 +64,8 @@ interface Header {
   /** Oldest first. */
   readonly releases: readonly string[];
   readonly names: Readonly<Record<NameList, readonly string[]>>;
+  /** The signatures in build/schemas/functions.yaml. */
+  readonly functions: readonly string[];
 }
 
 /** The schema of a field, or of each value of a mapping. */
@@ -91,6 +93,7 @@ export class KindCatalog {
   }
 
   readonly releases: Header['releases'];
+  readonly functions: Header['functions'];
   /** With the empty one of Kubernetes' first kinds. */
   readonly groups = new Set<string>();
   readonly #names: Readonly<Record<NameList, RegExp>>;
@@ -100,8 +103,9 @@ export class KindCatalog {
 
   private constructor() {
     const [header = '{}', ...lines] = readSchemaFile().trimEnd().split('\n');
-    const { releases, names } = JSON.parse(header) as Header;
+    const { releases, names, functions } = JSON.parse(header) as Header;
     this.releases = releases;
+    this.functions = functions;
     const patterns = Object.entries(names).map(([list, parts]) => [list, new RegExp(`^(?:${parts.join('|')})$`)]);
     this.#names = Object.fromEntries(patterns) as Record<NameList, RegExp>;
     for (const line of lines) {

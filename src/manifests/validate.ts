@@ -1,11 +1,11 @@
 import { validate } from '@cfworker/json-schema';
 import { getValue, isRecord } from '../rendered-config/rendered-config.ts';
-import { evaluate } from './cel.ts';
+import { type CostBudget, evaluate, judgeRule, MAX_OBJECT_COST } from './evaluate.ts';
 import { type CelRule, findFieldSchema, type Schema } from './schemas.ts';
 
 /** What is wrong with a value in an object. */
 export interface ValueProblem {
-  readonly type: 'duplicate' | 'missing' | 'rule' | 'type' | 'unknown' | 'value';
+  readonly type: 'duplicate' | 'missing' | 'rule' | 'type' | 'unjudged' | 'unknown' | 'value';
   /** The keys and indexes of the value in the object. */
   readonly path: readonly string[];
   /** What the value must do, such as `be a text`, or the text of a rule. Empty for an unknown field and a duplicate. */
@@ -78,7 +78,8 @@ const NESTED = /\/(?:anyOf|oneOf|not)\//;
 export function validateValue(value: unknown, schema: Schema, options: Options = {}): readonly ValueProblem[] {
   const context: Context = { ...options, unknown: [], parts: [] };
   const others = validateSchema(prepare(value, schema, [], context), schema);
-  const rules = context.parts.flatMap((part) => checkRules(part, others.length === 0));
+  const budget = { left: MAX_OBJECT_COST };
+  const rules = context.parts.flatMap((part) => checkRules(part, others.length === 0, budget));
   // A rule says more than a keyword.
   return [...context.unknown, ...rules, ...others];
 }
@@ -147,15 +148,13 @@ function validateSchema(value: unknown, schema: Schema): ValueProblem[] {
 }
 
 /** Rules in CEL, and the keys of lists. An API server applies its rules only to an object that is valid otherwise. */
-function checkRules(part: Part, isValid: boolean): ValueProblem[] {
+function checkRules(part: Part, isValid: boolean, budget: CostBudget): ValueProblem[] {
   const { value, schema, path } = part;
   const { cel = [], listKeys } = schema;
-  const rules = cel.filter(({ must }) => isValid || must !== undefined);
-  const broken = rules.filter(({ rule, must }) => {
-    const result = evaluate(rule, value, schema);
-    return result === false || (result === null && must === undefined);
+  const problems = cel.flatMap((rule) => {
+    if (rule.must !== undefined) return evaluate(rule.rule, value, schema) === false ? [createProblem(rule, part)] : [];
+    return isValid ? checkRuleOfApi(rule, part, budget) : [];
   });
-  const problems = broken.map((rule) => createRuleProblem(rule, part));
   if (!Array.isArray(value) || listKeys === undefined) return problems;
   const seen = new Set<string>();
   for (const [index, item] of (value as readonly unknown[]).entries()) {
@@ -166,17 +165,19 @@ function checkRules(part: Part, isValid: boolean): ValueProblem[] {
   return problems;
 }
 
-function createRuleProblem(rule: CelRule, { value, schema, path }: Part): ValueProblem {
-  const { must, cause, code, message = `the rule ${rule.rule}` } = rule;
-  if (must === undefined) return { type: 'rule', path, must: message, value };
+function checkRuleOfApi({ rule, message }: CelRule, { value, schema, path }: Part, budget: CostBudget): ValueProblem[] {
+  const text = `the rule ${rule}`;
+  const verdict = judgeRule(rule, value, schema, budget);
+  if (verdict === undefined) return [];
+  if (verdict === 'unknown') return [{ type: 'unjudged', path, must: text, value }];
+  const must = verdict === 'costly' ? `${text} exceeds the cost limit of the API server` : (message ?? text);
+  return [{ type: 'rule', path, must, value }];
+}
+
+function createProblem({ must = '', cause, code }: CelRule, { value, schema, path }: Part): ValueProblem {
   const reason = cause === undefined ? '' : evaluate(cause, value, schema);
-  return {
-    type: 'value',
-    path,
-    must: typeof reason === 'string' && reason !== '' ? `${must} (${reason})` : must,
-    value,
-    code,
-  };
+  const text = typeof reason === 'string' && reason !== '' ? `${must} (${reason})` : must;
+  return { type: 'value', path, must: text, value, code };
 }
 
 function formatPattern(pattern: string): string {

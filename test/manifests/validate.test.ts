@@ -51,6 +51,11 @@ const CEL: readonly [rule: string, right: unknown, wrong: unknown][] = [
   ["self.find('[0-9]+') == '12'", 'a12b3', 'a1'],
   ["self.findAll('[0-9]').size() == 2", 'a1b2', 'a1'],
   ["self.replace('a', 'b', 1) == 'ba'", 'aa', 'ab'],
+  ["self.replace('a', '$&') == '$&$&'", 'aa', 'ab'],
+  ["quantity(self).isLessThan(quantity('1Ki'))", '1', '1Mi'],
+  ["self . matches ('^a+$')", 'aa', 'ab'],
+  ["has(self[0].a) && !has(self[0].b.c)", [{ a: 1, b: {} }], [{ a: 1, b: { c: 1 } }]],
+  ["self.__namespace__ == 'a' && self.b__dash__c == 'd'", { namespace: 'a', 'b-c': 'd' }, { namespace: 'a' }],
   ['oldSelf.hasValue() || self == 1', 1, 2],
 ];
 
@@ -62,21 +67,61 @@ test.each(CEL)('applies the rule %s', (rule, right, wrong) => {
   expect(find(wrong, used)).toEqual([`rule  the rule ${rule}`]);
 });
 
-test('takes a rule of a CRD for broken that needs a field which is missing, unless its name can be escaped', () => {
-  const judge = (cel: NonNullable<Schema['cel']>) => find({}, { type: 'object', cel });
-  expect(judge([{ rule: "self.a != ''" }])).toEqual(["rule  the rule self.a != ''"]);
-  expect(judge([{ rule: "self.__namespace__ != ''" }])).toEqual([]);
-  expect(judge([{ rule: "self.a != ''", must: 'be right' }])).toEqual([]);
+test('takes a rule of a CRD for broken that fails, and one of the overlay for right', () => {
+  const judge = (rule: string, value: unknown, must?: string) => find(value, { cel: [{ rule, ...(must && { must }) }] });
+  for (const rule of ["self.a != ''", 'self.b[2] == 1', 'int(self.c) > 1']) {
+    expect(judge(rule, { b: [], c: 'd' })).toEqual([`rule  the rule ${rule}`]);
+    expect(judge(rule, { b: [], c: 'd' }, 'be right')).toEqual([]);
+  }
 });
 
-test('does not apply a rule that calls an unknown function, or one of a CRD to an invalid object', () => {
-  expect(find('a', { cel: [{ rule: 'frobnicate(self)' }] })).toEqual([]);
+test('does not apply a rule that does not compile, which is an error of the CRD', () => {
+  for (const rule of ['frobnicate(self)', "self.test('b')", "other == 'b'", 'self ==', "isJson('b')"])
+    expect(find('a', { cel: [{ rule }] })).toEqual([]);
+});
+
+test('lets only rules of the overlay call its functions', () => {
+  expect(find('a', { cel: [{ rule: "self.test('b')", must: 'be right' }] })).toEqual(['value  be right']);
+});
+
+test('reports a rule that calls what only an API server has', () => {
+  for (const rule of ['semver(self).major() > 1', "self.all(i, v, v != '')"])
+    expect(find(['a'], { cel: [{ rule }] })).toEqual([`unjudged  the rule ${rule}`]);
+});
+
+test('applies a rule of a CRD only to an object that is valid otherwise', () => {
   const schema: Schema = { type: 'object', properties: { a: { type: 'string' } }, cel: [{ rule: 'false' }] };
   expect(find({ a: 5 }, schema)).toEqual(['type a be a text']);
   expect(find({ a: 5 }, { ...schema, cel: [{ rule: 'false', must: 'be right' }] })).toEqual([
     'value  be right',
     'type a be a text',
   ]);
+});
+
+/** Texts that differ. */
+function createTexts(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `a${index}`);
+}
+
+const COSTLY: readonly [rule: string, value: unknown][] = [
+  ['self.all(a, self.exists_one(b, a == b))', createTexts(1_000)],
+  ['self.all(a, a in self)', createTexts(2_000)],
+  ["self.all(a, self.all(b, a.matches('^(a+)+$') || true))", Array.from({ length: 300 }, () => 'a'.repeat(1_000))],
+  ['self.map(a, self.map(b, self.map(c, a + b + c))).size() > 0', createTexts(200)],
+];
+
+test.each(COSTLY)('ends the rule %s at the cost limit of an API server', (rule, value) => {
+  expect(find(value, { items: {}, cel: [{ rule }] })).toEqual([
+    `rule  the rule ${rule} exceeds the cost limit of the API server`,
+  ]);
+});
+
+test('ends the rules for an object at their common cost limit', () => {
+  const rule = 'self.all(a, self.exists_one(b, a == b))';
+  const cel = Array.from({ length: 30 }, () => ({ rule }));
+  const found = find(createTexts(400), { items: {}, cel });
+  expect(found.length).toBeGreaterThan(0);
+  expect(found.length).toBeLessThan(30);
 });
 
 test('says why a data URL does not decode', () => {

@@ -37,6 +37,11 @@ export const VALUE_RULES = {
     message: (detail) => detail,
     advice: 'correct its name or its indentation',
   },
+  UnknownRule: {
+    severity: 'warning',
+    message: (detail) => `${detail}: only the API server can apply it`,
+    advice: 'try it in a cluster: oc apply --dry-run=server',
+  },
   UnlikelyValue: {
     severity: 'warning',
     message: (detail) => `${detail}: it is accepted, and probably not meant`,
