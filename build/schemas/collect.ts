@@ -415,7 +415,12 @@ function formatLines(
     const flags = { ...(scope === 'Namespaced' && { isNamespaced: true }), ...(isGo && { isGo }) };
     return JSON.stringify({ ...entry, ...flags, schema: pool.replace(schema, true) });
   });
-  return [JSON.stringify({ releases: names, names: NAMES, functions: FUNCTIONS }), ...lines.toSorted(), part, ...pool.format()];
+  return [
+    JSON.stringify({ releases: names, names: NAMES, functions: FUNCTIONS }),
+    ...lines.toSorted(),
+    part,
+    ...pool.format(),
+  ];
 }
 
 function readJson(file: string): unknown {

@@ -18,7 +18,7 @@ const COMMON_FIELDS = { apiVersion: 'string', kind: 'string', metadata: 'dyn' };
 /** The library does not compare values of types that {@link addType} adds. */
 const ADDED_TYPE = /\bFields\d+\b/;
 
-/** Why an API server rejects the rules of a schema in a CRD, with the first wrong expression. Empty if all are right. */
+/** Why an API server rejects the rules of a schema in a CRD, with the first wrong one. Empty if all are right. */
 export function findRuleError(schema: Readonly<Record<string, unknown>>): string {
   const rules = [schema['x-kubernetes-validations']].flat().filter(isRecord);
   for (const { rule, messageExpression, optionalOldSelf } of rules) {
@@ -57,6 +57,8 @@ function addType(environment: Environment, schema: unknown, names: { count: numb
   if (!isRecord(properties) && !isOpen) return TYPES[String(format)] ?? TYPES[String(type)] ?? 'dyn';
   const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, addType(environment, field, names)]);
   const name = `Fields${(names.count += 1)}`;
-  environment.registerType(name, { fields: { ...Object.fromEntries(fields), ...COMMON_FIELDS } as Record<string, string> });
+  environment.registerType(name, {
+    fields: { ...Object.fromEntries(fields), ...COMMON_FIELDS } as Record<string, string>,
+  });
   return name;
 }

@@ -18,8 +18,14 @@ const UNPARSED = /\.(?:transform\w+|(?:all|exists|exists_?[oO]ne)\(\s*\w+\s*,\s*
 /** What Kubernetes makes of characters that no name in CEL has (apiserver, pkg/cel/escaping.go). */
 const UNESCAPED: Readonly<Record<string, string>> = { underscores: '__', dash: '-', dot: '.', slash: '/' };
 
-class Namespace {}
-class Unsupported {}
+/** What functions such as `ip.isCanonical` belong to. */
+class Library {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
 
 /** Go finds no path in a URL without one. */
 class ParsedUrl extends URL {
@@ -140,9 +146,9 @@ function containsCidr(network: string, other: string): boolean {
 /** What CEL has in an API server (apiserver, pkg/cel/library). */
 function createEnvironment(): Environment {
   const environment = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false });
-  environment.registerType('ParsedUrl', ParsedUrl).registerType('Namespace', Namespace);
-  environment.registerType('Unsupported', Unsupported);
-  for (const name of ['format', 'ip', 'sets', 'strings']) environment.registerConstant(name, 'Namespace', new Namespace());
+  environment.registerType('ParsedUrl', ParsedUrl).registerType('Library', Library);
+  for (const name of ['format', 'ip', 'sets', 'strings'])
+    environment.registerConstant(name, 'Library', new Library(name));
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
   for (const signature of KindCatalog.shared().functions) {
@@ -176,10 +182,11 @@ function createEnvironment(): Environment {
   add('double.compareTo(double): int', (one: number, other: number) => BigInt(Math.sign(one - other)));
   add('string.find(string): string', (text: string, pattern: string) => findAll(text, pattern)[0] ?? '');
   add('string.findAll(string): list', findAll);
-  add('string.replace(string, string): string', (text: string, from: string, to: string) => text.replaceAll(from, () => to));
+  add('string.replace(string, string): string', (text: string, from: string, to: string) =>
+    text.replaceAll(from, () => to),
+  );
   add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
     text.replace(from, to),
   );
   return environment;
 }
-

@@ -19,12 +19,14 @@ export const MAX_OBJECT_COST = 10_000_000;
 /** Of the rules of CRDs. */
 export const CRD_ENVIRONMENT = addVariables(KUBERNETES, ['self', 'oldSelf']);
 export const OVERLAY_ENVIRONMENT = createOverlayEnvironment();
-const compiled = new Map([CRD_ENVIRONMENT, OVERLAY_ENVIRONMENT].map((environment) => [environment, new Map<string, Expression>()]));
+const compiled = new Map(
+  [CRD_ENVIRONMENT, OVERLAY_ENVIRONMENT].map((environment) => [environment, new Map<string, Expression>()]),
+);
 /** Of decompressed data. */
 const MAX_DATA_BYTES = 64 * 1024 ** 2;
 const converted = new WeakMap<object, object>();
 
-/** The result of an expression of the overlay with a value as `self`. Undefined if it fails, such as without a field. */
+/** The result of an expression of the overlay with a value as `self`. Undefined if it fails, such as without a key. */
 export function evaluate(expression: string, value: unknown, schema: Schema): unknown {
   try {
     return run(OVERLAY_ENVIRONMENT, expression, value, schema, Number.POSITIVE_INFINITY);
@@ -112,7 +114,8 @@ function isGzip(url: string): boolean {
 
 function isTimeZone(name: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
+    Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
   } catch {
     return false;
   }

@@ -54,7 +54,7 @@ const CEL: readonly [rule: string, right: unknown, wrong: unknown][] = [
   ["self.replace('a', '$&') == '$&$&'", 'aa', 'ab'],
   ["quantity(self).isLessThan(quantity('1Ki'))", '1', '1Mi'],
   ["self . matches ('^a+$')", 'aa', 'ab'],
-  ["has(self[0].a) && !has(self[0].b.c)", [{ a: 1, b: {} }], [{ a: 1, b: { c: 1 } }]],
+  ['has(self[0].a) && !has(self[0].b.c)', [{ a: 1, b: {} }], [{ a: 1, b: { c: 1 } }]],
   ["self.__namespace__ == 'a' && self.b__dash__c == 'd'", { namespace: 'a', 'b-c': 'd' }, { namespace: 'a' }],
   ['oldSelf.hasValue() || self == 1', 1, 2],
 ];
@@ -68,7 +68,8 @@ test.each(CEL)('applies the rule %s', (rule, right, wrong) => {
 });
 
 test('takes a rule of a CRD for broken that fails, and one of the overlay for right', () => {
-  const judge = (rule: string, value: unknown, must?: string) => find(value, { cel: [{ rule, ...(must && { must }) }] });
+  const judge = (rule: string, value: unknown, must?: string) =>
+    find(value, { cel: [{ rule, ...(must && { must }) }] });
   for (const rule of ["self.a != ''", 'self.b[2] == 1', 'int(self.c) > 1']) {
     expect(judge(rule, { b: [], c: 'd' })).toEqual([`rule  the rule ${rule}`]);
     expect(judge(rule, { b: [], c: 'd' }, 'be right')).toEqual([]);
