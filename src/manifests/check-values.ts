@@ -61,10 +61,11 @@ function findProblems(
   const found = new Map<string, FoundProblem>();
   for (const { schema, isGo = false, releases } of versions) {
     for (const problem of validateValue(value, schema, { isGo })) {
-      const { path, type, code } = problem;
+      const { path, type, code, must } = problem;
       // Everybody may use fields that begin with x-.
       if (type === 'unknown' && path.at(-1)?.startsWith('x-')) continue;
-      const key = JSON.stringify([type === 'unknown' || code, path]);
+      // A rule that only an API server can apply hides no other.
+      const key = JSON.stringify([type === 'unknown' || (type === 'unjudged' ? must : code), path]);
       const known = found.get(key);
       found.set(key, { ...(known ?? problem), releases: [...(known?.releases ?? []), ...releases] });
     }

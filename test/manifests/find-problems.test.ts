@@ -191,6 +191,13 @@ test.each([
   if (ofPool !== undefined) expect(ofPool.message).toMatch(`pool worker (1.7 MiB, most in ${sizes.length - 1}.yaml)`);
 });
 
+test('limits the size of all annotations together', () => {
+  const judge = (bytes: number) =>
+    find({ 'a.yaml': change(TABLES.objects['CONFIG_MAP'] ?? {}, 'metadata/annotations', { a: 'b'.repeat(bytes) }) });
+  expect(judge(256 * 1024 - 1)).toEqual([]);
+  expect(judge(256 * 1024)).toEqual(['error InvalidValue']);
+});
+
 test('judges the documents of a file by what the installer does with it', () => {
   const files = { 'openshift/a.yaml': ['IDMS', 'KUBELET'] };
   const judge = (release?: string) => {
