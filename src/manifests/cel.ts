@@ -52,11 +52,12 @@ export function addVariables(environment: Environment, names: readonly string[])
 
 /**
  * Compiles an expression, as the environment of an API server does.
+ * @param isMetered whether its cost counts
  * @throws ParseError or TypeError of the library if it is none
  */
-export function compile(environment: Environment, text: string): Expression {
+export function compile(environment: Environment, text: string, isMetered = true): Expression {
   const expression = environment.parse(UNPARSED.test(text) ? 'unsupported()' : text);
-  adapt(expression.ast);
+  adapt(expression.ast, isMetered);
   const { error } = expression.check();
   if (error) throw error;
   return expression;
@@ -66,19 +67,19 @@ export function compile(environment: Environment, text: string): Expression {
  * Changes what the library does otherwise than Kubernetes: escaped names, `matches`, which it hands to JavaScript, and
  * `has` of a part of an item. Lets each step cost 1, and more if it results in a text, or in a list to search in.
  */
-function adapt(part: unknown, isSearched = false, seen = new Set()): void {
+function adapt(part: unknown, isMetered: boolean, isSearched = false, seen = new Set()): void {
   if (typeof part !== 'object' || part === null || seen.has(part)) return;
   seen.add(part);
   const { op, args, meta } = part as Node;
   if (meta === undefined) {
-    for (const each of Object.values(part)) adapt(each, isSearched, seen);
+    for (const each of Object.values(part)) adapt(each, isMetered, isSearched, seen);
     return;
   }
   if (op === 'rcall' && args[0] === 'matches') args[0] = 'matchesInGo';
   if (op === 'call' && args[0] === 'has') adaptHas(part as Node);
   if (op === '.' || op === '.?') args[1] = unescapeName(args[1]);
-  for (const inner of [args, meta.alternate, meta.macro]) adapt(inner, /^(?:in|[!=]=)$/.test(op), seen);
-  if (op === 'value') return;
+  for (const inner of [args, meta.alternate, meta.macro]) adapt(inner, isMetered, /^(?:in|[!=]=)$/.test(op), seen);
+  if (!isMetered || op === 'value') return;
   const { evaluate } = meta;
   meta.evaluate = (...parameters) => {
     spend(1);

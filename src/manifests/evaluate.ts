@@ -60,8 +60,8 @@ export function judgeRule(
 function run(environment: typeof KUBERNETES, text: string, value: unknown, schema: Schema, limit: number): unknown {
   Object.assign(meter, { cost: 0, limit });
   const known = compiled.get(environment);
-  let expression = known?.get(text);
-  if (expression === undefined) known?.set(text, (expression = compile(environment, text)));
+  const expression = known?.get(text) ?? compile(environment, text, Number.isFinite(limit));
+  known?.set(text, expression);
   return expression({ self: toCel(value, schema), oldSelf: Optional.none() });
 }
 
