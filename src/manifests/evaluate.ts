@@ -51,7 +51,9 @@ export function judgeRule(
     if (run(CRD_ENVIRONMENT, rule, value, schema, Math.min(MAX_RULE_COST, budget.left)) === false) verdict = 'broken';
   } catch (error) {
     const { name, code = '' } = error as Error & { readonly code?: string };
-    if (!/^(?:Parse|Type)Error$/.test(name)) verdict = /overload|unsupported/.test(code) ? 'unknown' : 'broken';
+    // A TypeError of the library is not one of JavaScript.
+    const isCompileError = /^(?:Parse|Type)Error$/.test(name) && !(error instanceof TypeError);
+    if (!isCompileError) verdict = /overload|unsupported/.test(code) ? 'unknown' : 'broken';
   }
   budget.left -= meter.cost;
   return meter.cost > meter.limit ? 'costly' : verdict;

@@ -70,7 +70,7 @@ test.each(CEL)('applies the rule %s', (rule, right, wrong) => {
 test('takes a rule of a CRD for broken that fails, and one of the overlay for right', () => {
   const judge = (rule: string, value: unknown, must?: string) =>
     find(value, { cel: [{ rule, ...(must && { must }) }] });
-  for (const rule of ["self.a != ''", 'self.b[2] == 1', 'int(self.c) > 1']) {
+  for (const rule of ["self.a != ''", 'self.b[2] == 1', 'int(self.c) > 1', "url(self.c).getPort() == ''"]) {
     expect(judge(rule, { b: [], c: 'd' })).toEqual([`rule  the rule ${rule}`]);
     expect(judge(rule, { b: [], c: 'd' }, 'be right')).toEqual([]);
   }
