@@ -1,4 +1,4 @@
-import { NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
+import { isTimeout, NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
 import { isRetryableRead } from './cluster-access.ts';
 
 export interface PollOptions<Answer> {
@@ -25,24 +25,28 @@ const MAX_PAUSE_MS = 10_000;
 const RETRY_MS = 5_000;
 const RETRY_INTERVAL_MS = 500;
 
-/** @throws the last error of `read`, when it is not retried, or the signal's reason */
+/**
+ * If the time ends during a read, the answer before it counts.
+ * @throws the last error of `read`, when it is not retried, or the signal's reason
+ */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS, signal } = options;
   const startedAt = performance.now();
   const getElapsedMs = (): number => performance.now() - startedAt;
-  let hasAnswered = false;
+  let last: { readonly answer: Answer; readonly elapsedMs: number } | undefined;
   for (;;) {
     const readStartMs = getElapsedMs();
     let untilMs = timeoutMs;
     try {
       const limitMs = Math.min(MAX_READ_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS));
       const answer = await withTimeout(limitMs, signal, read);
-      hasAnswered = true;
       const elapsedMs = getElapsedMs();
+      last = { answer, elapsedMs };
       options.onAnswer?.(answer, elapsedMs);
-      if (isSettled(answer) || elapsedMs >= timeoutMs) return { answer, elapsedMs };
+      if (isSettled(answer) || elapsedMs >= timeoutMs) return last;
     } catch (error) {
-      untilMs = Math.min(retryUntilMs(error, hasAnswered), timeoutMs);
+      if (last !== undefined && isTimeout(error) && getElapsedMs() >= timeoutMs) return last;
+      untilMs = Math.min(retryUntilMs(error, last !== undefined), timeoutMs);
       if (untilMs > 0) options.onFailure?.(error, getElapsedMs());
       if (getElapsedMs() >= untilMs) throw error;
     }

@@ -47,6 +47,12 @@ test.each<[string, Step[], number, object]>([
   ['the answer after a pause of 2 s', ['waiting', 'settled'], 600_000, { elapsedMs: 2_000 }],
   ['the answer after a pause of 4 times a slow read', ['slow', 'settled'], 600_000, { elapsedMs: 5_000 }],
   ['the answer after a read that hung for 2 m', ['hanging', 'settled'], 600_000, { elapsedMs: 130_000 }],
+  [
+    'the last answer if the time ends during a read',
+    ['waiting', 'hanging'],
+    12_000,
+    { answer: 'waiting', elapsedMs: 0 },
+  ],
   ['the timeout of a read that hung for all of it', ['hanging'], 12_000, { elapsedMs: 12_000 }],
   ['the timeout of a read that hung for 5 s', ['hanging'], 100, { elapsedMs: 5_000 }],
 ])('returns %s', async (_what, steps, timeoutMs, expected) => {
