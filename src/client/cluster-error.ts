@@ -92,9 +92,13 @@ function adviseRoles(
   denial: string,
 ): readonly Advice[] {
   if (command === undefined) return [];
-  const user = verbatim(/^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER');
+  const user = /^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER';
   const role = `machineconfig-guard-${command}`;
-  const bind = (name: string) => shell`oc create clusterrolebinding ${name} --clusterrole=${name} --user=${user}`;
+  const bind = (name: string, kind = 'clusterrolebinding') => {
+    // The command fails if a binding of another user has the name.
+    const binding = `${name}-${user.replaceAll(/[^-\w:.@]/g, '-')}`;
+    return shell`oc create ${kind} ${verbatim(binding)} --clusterrole=${name} --user=${verbatim(user)}`;
+  };
   const ofReader = advise(
     'an administrator can bind the role of the readers, which the manifests of the guard contain',
     bind('machineconfig-guard-reader'),
@@ -103,10 +107,7 @@ function adviseRoles(
   const ofNode = `${role}-from-node`;
   // It allows commands as root on every node, so it is bound only in this namespace.
   const binding =
-    resource === 'pods'
-      ? shell`oc create rolebinding ${ofNode} --clusterrole=${ofNode} --user=${user}
-        -n openshift-machine-config-operator`
-      : bind(role);
+    resource === 'pods' ? shell`${bind(ofNode, 'rolebinding')} -n openshift-machine-config-operator` : bind(role);
   const apply = advise('an administrator can apply the role that has the right', toApplyCommand(`${command}-role`));
   const needsReader = command === 'verify' && verb !== 'delete';
   return [...(needsReader ? [ofReader] : []), apply, advise('bind it', binding)];

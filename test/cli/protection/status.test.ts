@@ -190,7 +190,7 @@ test('an unexpected error of one cluster costs one line, and only a denied acces
   expect(denied).toMatchObject({ exitCode: 3, states: ['c UNKNOWN'] });
   const [{ explanation, advice } = {}] = denied.entries;
   expect(explanation).toMatch(/^the API server at \S+ denies you "get" on machineconfigguards[^;]*$/);
-  expect(advice?.command).toMatch(/^oc .*--context c create clusterrolebinding machineconfig-guard-reader /);
+  expect(advice?.command).toMatch(/^oc .*--context c create clusterrolebinding machineconfig-guard-reader-USER /);
 });
 
 test('reads what the user may read, names the rest, and writes nothing', async () => {
