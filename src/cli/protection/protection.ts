@@ -86,6 +86,17 @@ const TRUST_ADVICE: Readonly<Record<RegisteredWebhook['installation'], Advice>> 
   rendered: advise('apply the manifests again, which contain the caBundle', RENDER),
 };
 const REINSTALL_ADVICE = advise('apply your overlay again; without one, install the guard again', RENDER);
+/** What ends the errors of the guard's lists, as docs/troubleshooting.md explains them. */
+const LIST_REMEDIES: readonly (readonly [status: string, Advice])[] = [
+  ['answered 403', REINSTALL_ADVICE],
+  [
+    'answered 401',
+    advise(
+      'delete the pods, which have a token of an old ServiceAccount',
+      shell`oc delete pods --all -n ${INSTALLED_NAME}`,
+    ),
+  ],
+];
 const SCALE_ADVICE = advise(
   'start it; with one node, use --replicas=1',
   shell`oc scale deployment ${INSTALLED_NAME} -n ${INSTALLED_NAME} --replicas=2`,
@@ -248,7 +259,8 @@ function findFloor(evidence: Evidence, { answer, unused, kind }: DryRun): Findin
   if (FLOOR_POLICIES.has(policy))
     return toFinding('denies', `the policy ${policy} denies the deletion of a config in use`);
   if (predicted?.effect !== 'denies') return predicted && { ...predicted, effect: 'allows' };
-  const reason = 'the policy floor did not deny it, although its bindings have the action Deny';
+  const reason =
+    'the policy floor did not deny it, although its bindings have the action Deny (new ones need some seconds)';
   return toFinding('allows', reason, POLICY_ADVICE);
 }
 
@@ -314,7 +326,8 @@ function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undef
     return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
   }
   if (webhook !== WEBHOOK_NAME || DECISIONS.has(code)) return undefined;
-  return toBlockage(`the guard cannot list the references (${code ?? 'answer without a code'})`);
+  const [, remedy] = LIST_REMEDIES.find(([status]) => answer.message.includes(status)) ?? [];
+  return toBlockage(`the guard cannot list the references (${code ?? 'answer without a code'})`, remedy);
 }
 
 function findCallFailure(evidence: Evidence): Finding | undefined {
@@ -353,8 +366,8 @@ function adviseTrust({ webhooks }: Evidence): Advice {
   return TRUST_ADVICE[webhooks?.[0]?.installation ?? 'rendered'];
 }
 
-function toBlockage(reason: string): Finding {
-  return { ...toFinding('blocks', reason, LOG_ADVICE), waysOut: [BREAK_GLASS] };
+function toBlockage(reason: string, remedy = LOG_ADVICE): Finding {
+  return { ...toFinding('blocks', reason, remedy), waysOut: [BREAK_GLASS] };
 }
 
 function adviseRemoval(removal: ShellCommand | undefined, rest = 'nothing'): Advice {
