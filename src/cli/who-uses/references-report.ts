@@ -83,7 +83,8 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
     });
     const config = configs.get(name);
     const until = holds.get(name);
-    const isHeld = until !== undefined && until > at && config !== undefined && strong.total === 0;
+    const isDeniable = config?.isOverridden === false && strong.total === 0;
+    const isHeld = until !== undefined && until > at && isDeniable;
     return {
       name,
       exists: config !== undefined,

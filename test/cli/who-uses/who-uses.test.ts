@@ -188,6 +188,17 @@ test('--unused lists the oldest configs first, with their full names and holds',
   });
 });
 
+test('--unused shows no hold of a config whose annotation allows the deletion', async () => {
+  const inspected = await startHealthyCluster();
+  const { cluster } = inspected;
+  holdConfigs(cluster, { [OLD]: HOUR_MS });
+  cluster.patch('machineconfigs', OLD, {
+    metadata: { annotations: { 'machineconfig-guard.io/allow-deletion': 'why' } },
+  });
+  const { stdout } = await inspected.run('who-uses', '--unused', '-o', 'name');
+  expect(stdout).toBe(`${RESOURCE}${OLD}\n`);
+});
+
 const nameOld = (cluster: TestCluster) => annotate(cluster, 'worker-0', { desiredConfig: OLD });
 const createGone = (cluster: TestCluster) => createConfig(cluster, GONE);
 
