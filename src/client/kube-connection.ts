@@ -81,12 +81,16 @@ export class KubeConnection implements Connection {
     this.#config = this.#watchCommands(config);
   }
 
-  /** The client library starts exec plugins, and cannot end one that hangs. */
+  /**
+   * The client library starts exec plugins, and cannot end one that hangs. As in kubectl, a plugin can print to stderr
+   * where a person logs in, or why it fails (client-go, plugin/pkg/client/auth/exec/exec.go).
+   */
   #watchCommands(config: KubeConfig): KubeConfig {
     const { authenticators } = config as unknown as { authenticators: readonly { execFn?: typeof spawn }[] };
     const start = (...args: readonly [string, string[], SpawnOptions]): ChildProcess => {
       const command = spawn(...args);
       this.#commands.add(command);
+      command.stderr?.on('data', (text: string) => process.stderr.write(text));
       return command.once('close', () => this.#commands.delete(command));
     };
     for (const authenticator of authenticators)

@@ -19,6 +19,7 @@ let home: string;
 
 beforeEach(() => {
   home = createTemporaryDirectory();
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
 });
 
 function writeKubeconfig(file: string, name: string, user: object = { token: 'the-secret-token' }) {
@@ -92,6 +93,15 @@ test('throws one sentence if there is no kubeconfig', async () => {
   );
   const kubeconfig = writeKubeconfig('f', 'f');
   expect(await findError({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');
+});
+
+test('prints what an exec plugin prints to stderr, such as where a person logs in', async () => {
+  const write = vi.spyOn(process.stderr, 'write');
+  const args = ['-c', 'echo open https://login.example.com >&2; exit 1'];
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args };
+  const error = await findError({ kubeconfig: writeKubeconfig('f', 'f', { exec }) });
+  expect(error).toBe('the command sh of the kubeconfig fails; run it to see why');
+  expect(write.mock.calls).toEqual([['open https://login.example.com\n']]);
 });
 
 /** Aliases of aliases: a few lines that stand for more values than any kubeconfig has. */
