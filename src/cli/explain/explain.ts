@@ -35,25 +35,46 @@ const COMMON_WORDS: ReadonlySet<string> = new Set(
 );
 /** The topics of words that the pages do not have, or have elsewhere. */
 export const ALIASES: Readonly<Record<string, string>> = {
+  '99 worker': 'MCG_NOT_RENDERED',
   acm: 'fleet',
   backup: 'year',
+  'certificate rotation': 'install/certificates',
   cleanup: 'operate/before-and-after-a-prune',
   cve: 'install/from-a-release',
+  'delete pool': 'year',
   disable: 'operate/change-the-mode',
   downgrade: 'install/upgrade',
+  drift: 'fleet/argo-cd-without-acm',
+  'dual stack': 'install/who-can-call-the-guard',
+  eus: 'year',
+  'eus upgrade': 'year',
   event: 'operate/a-deletion-was-denied',
   events: 'operate/a-deletion-was-denied',
   'exit codes': 'README/run-it',
+  flux: 'install/with-gitops',
   hang: 'troubleshooting/a-node-or-a-machine-is-stuck',
   help: 'README/run-it',
+  hibernate: 'year',
   'high availability': 'install/in-a-running-cluster',
+  'image mode': 'MCG_IN_USE',
   internet: 'install/disconnected-clusters',
+  ipv6: 'install/who-can-call-the-guard',
+  layering: 'MCG_IN_USE',
+  leftovers: 'install/uninstall',
+  machineosconfig: 'MCG_IN_USE',
   'must gather': 'operate/collect-data-for-a-bug-report',
   namespace: 'install/in-a-running-cluster',
+  notification: 'monitoring',
+  'oc adm upgrade': 'year',
+  ocl: 'MCG_IN_USE',
   off: 'operate/change-the-mode',
+  outofsync: 'fleet/argo-cd-without-acm',
+  pagerduty: 'monitoring',
   pdb: 'DrainBlocked',
   performance: 'install/policy-floor',
   port: 'install/who-can-call-the-guard',
+  'powered off': 'year',
+  ppc64le: 'install/from-a-release',
   price: 'install/in-a-running-cluster',
   privacy: 'install/without-access-to-machineconfigs',
   proxy: 'install/disconnected-clusters',
@@ -62,11 +83,15 @@ export const ALIASES: Readonly<Record<string, string>> = {
   resources: 'install/in-a-running-cluster',
   'roll back': 'install/upgrade',
   s390x: 'install/from-a-release',
+  schedulingdisabled: 'troubleshooting/a-node-or-a-machine-is-stuck',
   see: 'install/without-access-to-machineconfigs',
+  shutdown: 'year',
   sno: 'install/before-the-install',
   support: 'operate/collect-data-for-a-bug-report',
   'support case': 'operate/collect-data-for-a-bug-report',
   telemetry: 'install/disconnected-clusters',
+  timeout: 'troubleshooting/failed-calling-webhook-',
+  windows: 'inspect/check',
   works: 'operate/see-the-state',
 };
 /** Also a part of a name such as `DiskDiffers`. */
@@ -164,7 +189,8 @@ function findTopics(given: string, entries: readonly Entry[]) {
     topics.find((name) => simplify(name) === wanted) ??
     findQuote(given, entries) ??
     topics.find(isMeant) ??
-    ALIASES[words.join(' ')];
+    ALIASES[words.join(' ')] ??
+    ALIASES[given.toLowerCase()];
   if (topic !== undefined) return { topic, others: [] };
 
   const ranked = rankEntries(words, entries);
@@ -221,19 +247,24 @@ function splitWords(text: string): readonly string[] {
 
 /**
  * The section whose heading quotes a part of a message, in which `…` stands for anything. Of several, that with the
- * longest quote.
+ * longest quote, or a section below that.
  */
 function findQuote(message: string, entries: readonly Entry[]): string | undefined {
   const wanted = simplify(message);
   const quotes = entries
     .filter(({ section }) => section.startsWith('troubleshooting/'))
-    .flatMap(({ section, meaning }) =>
-      Array.from(meaning.matchAll(QUOTE), ([, quote = '']) => ({ section, parts: quote.split('…').map(simplify) })),
+    .flatMap(({ section, meaning, text }) =>
+      Array.from(meaning.matchAll(QUOTE), ([, quote = '']) => ({
+        section,
+        text,
+        parts: quote.split('…').map(simplify),
+      })),
     );
-  const [longest] = quotes
+  const [longest, ...others] = quotes
     .filter(({ parts }) => new RegExp(parts.join('.*')).test(wanted))
     .toSorted((one, other) => other.parts.join('').length - one.parts.join('').length);
-  return longest?.section;
+  const part = others.find(({ section, text }) => section !== longest?.section && longest?.text.includes(text));
+  return (part ?? longest)?.section;
 }
 
 /** `MCG_INUSE` and `mcg-in-use` mean `MCG_IN_USE`. */

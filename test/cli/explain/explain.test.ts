@@ -76,6 +76,14 @@ test.each([
   ['How do I switch the guard off?', 'operate/change-the-mode'],
   ['remove the guard', 'install/uninstall'],
   ['what does it see', 'install/without-access-to-machineconfigs'],
+  ['oc adm upgrade', 'year'],
+  ['EUS upgrade', 'year'],
+  ['IPv6', 'install/who-can-call-the-guard'],
+  ['OutOfSync', 'fleet/argo-cd-without-acm'],
+  ['SchedulingDisabled', 'troubleshooting/a-node-or-a-machine-is-stuck'],
+  ['MachineOSConfig', 'MCG_IN_USE'],
+  ['99-worker', 'MCG_NOT_RENDERED'],
+  ['PagerDuty', 'monitoring'],
 ])('prints for %s the topic %s', async (given, topic) => {
   expect(await explain(given)).toBe(await explain(topic));
 });
@@ -158,6 +166,10 @@ test.each([
   ['Internal error occurred: service "machineconfig-guard" not found', '-service-machineconfig-guard-not-found'],
   [STUCK.replace(/"[^"]*"/, '""'), 'machineconfigmachineconfigurationopenshiftio--not-found'],
   ['could not verify whether rendered-a-1 is in use (nodes)', 'could-not-verify-whether--is-in-use-'],
+  [
+    'could not verify whether rendered-a-1 is in use (nodes: the API server answered 403 Forbidden)',
+    'the-api-server-answered-401-the-api-server-answered-403-the-api-server-answered-429',
+  ],
   ['Internal error occurred: failed calling webhook "guard.machineconfig-guard.io": EOF', 'failed-calling-webhook-'],
 ])('prints for %j the section with the longest quote', async (message, anchor) => {
   expect(await explain(message)).toBe(await explain(`troubleshooting/${anchor}`));
