@@ -7,7 +7,7 @@ import { addRecordedFlags, EXAMPLE_IMAGE, type RenderFlags } from './render-flag
 
 const parseImage = createParser(
   { test: (value) => checkImage(value).valid },
-  'Must be an image reference, such as registry.example.com/machineconfig-guard@sha256:….',
+  'Must be an image reference, such as registry.example.com/machineconfig-guard@sha256:… with all 64 digits.',
 );
 
 export function createRenderCommand(): Command {

@@ -116,7 +116,7 @@ async function writeDirectory(
   const lines = [
     `Wrote ${files.length} files to ${out}:`,
     ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
-    ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
+    ...removed.map((file) => `  removed ${file}`),
     ...omittedObjects.flatMap((object) => wrapText(`Omitted ${object}.`, output.format.width)),
     '',
     'Next:',
@@ -148,6 +148,7 @@ function adviseNext({ out, image, fromCluster, openshiftVersion }: RenderFlags, 
   if (hasOthers)
     return [...copy, advise('for a running cluster, render into an empty directory, because this one has other files')];
   const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
-  const apply = advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
+  const target = fromCluster === true ? '' : ' that has no guard; to upgrade one, use --from-cluster';
+  const apply = advise(`for a running cluster${target}`, shell`oc apply -f ${verbatim(out)}`);
   return [...copy, ...(fromCluster === true ? [diff] : []), apply, ...verify];
 }

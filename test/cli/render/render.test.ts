@@ -130,7 +130,7 @@ test('replaces an earlier set only with --force, of the same flags only its keys
   expect(exitCode).toBe(0);
   const kinds = ['65-flowschema', '70-validatingadmissionpolicy', '75-validatingadmissionpolicybinding'];
   const removed = kinds.map((kind) => `99_machineconfig-guard-${kind}.yaml`);
-  expect(stdout).toContain(removed.map((file) => `  removed ${file}, a file of an earlier run\n`).join(''));
+  expect(stdout).toContain(removed.map((file) => `  removed ${file}\n`).join(''));
   expect(stdout).toMatch(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*$/m);
   expect(Object.keys(readSet()).filter((name) => removed.includes(name))).toEqual([]);
 });
