@@ -8,7 +8,7 @@ import { formatNext, getErrorWidth, wrapText } from '../client/output/text-forma
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
-import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
+import { addClusterFlags, inheritFlags } from '../client/cluster-options.ts';
 import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../client/exit.ts';
 import { FileError } from '../files/file-error.ts';
 import { createExplainCommand } from './explain/explain.ts';
@@ -23,14 +23,23 @@ import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 const PROGRAM_NAME = 'machineconfig-guard';
 const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
 const PLUGIN_FILE = /^(?<client>kubectl|oc)-mcguard$/;
-/** kubectl accepts `-o=json`, and commander only `-o json` and `-ojson`. */
-const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
-/** For `install` commander suggests `uninstall`, and for `repair` `render`. */
-const MISLEADING_SUGGESTION = /(?<=^unknown command '(\w{3}).*)\n\(Did you mean (?!\1).*/;
+/** kubectl accepts `-o=json` and `--wait=true`, and commander only `-o json`, `-ojson` and `--wait`. */
+const FLAG_WITH_EQUALS = /^(-[a-z])=|^(--[-a-z]+)=true$/;
+/** For `install` commander suggests `uninstall`, for `--no-wait` `--wait`, and for `--node` `--role`. */
+const MISLEADING_SUGGESTION = /(?<=^unknown (?:command '|option '--)([-\w]{3}).*)\n\(Did you mean (?!(?:--)?\1).*/i;
 /** Errors of commander that neither suggest a command nor say what is valid. */
 const BARE_ERROR = /^((?:unknown|missing|too many|option .* missing).*?)\.?(?=\n$)/;
-/** Of kubectl. */
-const DRY_RUN_OPTION = /^unknown option '--dry-run.*/;
+/** What people type who know kubectl or another program, and the flag or the command that they look for. */
+const HINTS: readonly (readonly [error: RegExp, hint: string])[] = [
+  [/^unknown option '(?:--dry-run|--yes|-y'|--force)/, 'restore and uninstall write only with --confirm'],
+  [/^unknown option '--(?:server|token|user|cluster|insecure|certificate|client-)/, 'use a kubeconfig'],
+  [/^unknown option '--node/, 'use --selector kubernetes.io/hostname=NAME'],
+  [/^unknown option '(?:-n'|--namespace)/, 'the namespace of the guard is fixed'],
+  [/^unknown command '(?:install|upgrade|update|deploy|repair)/, 'use render'],
+  [/^unknown command '(?:list|ls|get|prune)'/, 'use who-uses'],
+  [/^unknown command '(?:doctor|diagnose|manifests|bootstrap)/, 'use check'],
+  [/^too many arguments for 'status'/, 'use --contexts'],
+];
 
 /** Such as `kubectl mcguard`, from the file that was started. */
 export function getProgramName(file: string): string {
@@ -53,7 +62,7 @@ export async function runProgram(args: readonly string[], io: ProcessIo, name = 
       flags = command.opts();
     });
     await root.parseAsync(
-      args.map((arg) => arg.replace(SHORT_FLAG_WITH_EQUALS, '$1')),
+      args.map((arg) => arg.replace(FLAG_WITH_EQUALS, '$1$2')),
       { from: 'user' },
     );
     return EXIT_CODE.success;
@@ -102,9 +111,9 @@ export function createProgram(name: string): Command {
   return (
     addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
-      .hook('preAction', (root, command) => {
+      .hook('preAction', (_root, command) => {
         rejectUnknownSubcommand(command);
-        inheritClusterFlags(root, command);
+        inheritFlags(command);
       })
       // A flag after the command belongs to the command.
       .enablePositionalOptions()
@@ -169,7 +178,8 @@ function rejectUnknownSubcommand(command: Command): void {
   const [given] = command.args;
   if (command.commands.length === 0 || given === undefined) return;
   const known = joinWithAnd(command.commands.map((subcommand) => subcommand.name()));
-  const message = `${command.name()} has no command "${given}"; it has ${known}, and flags such as --role`;
+  const flags = '--role ROLE and --selector kubernetes.io/hostname=NAME';
+  const message = `${command.name()} has no command "${given}"; it has ${known}, and flags such as ${flags}`;
   throw new CliError(message, EXIT_CODE.usage);
 }
 
@@ -186,10 +196,9 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
         const error = message.replace(/^error: (?:command-argument (?=value))?/, '');
-        const text = error
-          .replace(MISLEADING_SUGGESTION, '')
-          .replace(DRY_RUN_OPTION, '$&; without --confirm, restore and uninstall write nothing')
-          .replace(BARE_ERROR, '$1; see --help');
+        const [, hint] = HINTS.find(([pattern]) => pattern.test(error)) ?? [];
+        const advice = hint === undefined ? 'see --help' : `${hint}; see --help`;
+        const text = error.replace(MISLEADING_SUGGESTION, '').replace(BARE_ERROR, `$1; ${advice}`);
         const width = getErrorWidth() ?? Number.POSITIVE_INFINITY;
         write(`${wrapText(`${name}: ${toPrintableLine(text)}`, width).join('\n')}\n`);
       },

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { KubeApi } from '../kube/api.ts';
 import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { type CommandRole, toCliError } from './cluster-error.ts';
+import { CliError, EXIT_CODE } from './exit.ts';
 import type { RepeatedFlags } from './output/advice.ts';
 import type { Output } from './output/output.ts';
 import { parseDurationOption, parseText } from './option-parsers.ts';
@@ -18,7 +19,7 @@ export interface ReportFlags extends ClusterFlags {
 }
 
 /**
- * Adds kubectl's flags for a cluster. {@link inheritClusterFlags} accepts them before the command, too. Without
+ * Adds kubectl's flags for a cluster. {@link inheritFlags} accepts them before the command, too. Without
  * `--namespace`, because the manifests have one namespace and all other objects have none.
  */
 export function addClusterFlags(command: Command): Command {
@@ -36,12 +37,23 @@ export function addConnectionFlags(command: Command): Command {
 }
 
 /**
- * Applies the flags before the command. A flag after the command wins. A command that reads no cluster ignores them,
- * because they can be part of a shell alias.
+ * Applies the flags before a command or a subcommand. A flag after it wins. A command that reads no cluster ignores the
+ * cluster flags of the program, because they can be part of a shell alias.
+ * @throws CliError for a flag of `check` that its subcommand lacks
  */
-export function inheritClusterFlags(root: Command, command: Command): void {
-  for (const [name, value] of Object.entries(root.opts())) {
-    command.setOptionValueWithSource(name, command.getOptionValue(name) ?? value, 'cli');
+export function inheritFlags(command: Command): void {
+  for (let parent = command.parent; parent !== null; parent = parent.parent) {
+    for (const option of parent.options) {
+      const name = option.attributeName();
+      if (parent.getOptionValueSource(name) !== 'cli' || command.getOptionValueSource(name) === 'cli') continue;
+      const isKnown = command.options.some((own) => own.attributeName() === name);
+      if (!isKnown && parent.parent !== null)
+        throw new CliError(
+          `--${option.name()} is a flag of ${parent.name()}, not of ${command.name()}`,
+          EXIT_CODE.usage,
+        );
+      command.setOptionValueWithSource(name, parent.getOptionValue(name), 'cli');
+    }
   }
 }
 

@@ -22,6 +22,14 @@ export function collect(parse: (value: string) => string) {
   return (value: string, others: readonly string[] = []): readonly string[] => [...others, parse(value)];
 }
 
+/** For a flag whose values a person could expect to be combined, although the last one would win. */
+export function rejectRepetition(parse: (value: string) => string) {
+  return (value: string, previous?: string): string => {
+    if (previous !== undefined) throw new InvalidArgumentError('Must be given once.');
+    return parse(value);
+  };
+}
+
 /** A supported version of OpenShift, such as `4.18` or `4.18.3`, without a leading `v`. */
 export function parseVersionOption(value: string): string {
   try {

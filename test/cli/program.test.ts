@@ -110,8 +110,15 @@ test('help prints the help of the program or a command, and fails for an unknown
   for (const names of ['chek', 'check manifest'])
     expect(await runProgram(['help', ...names.split(' ')])).toEqual(usageError(`unknown command "${names}"; see `));
   expect(await runProgram(['chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
-  for (const name of ['install', 'repair', 'get'])
-    expect(await runProgram([name])).toEqual(usageError(`unknown command '${name}'; see --help\n`));
+  for (const [name, command] of [
+    ['install', 'render'],
+    ['repair', 'render'],
+    ['get', 'who-uses'],
+    ['manifests', 'check'],
+  ])
+    expect(await runProgram([`${name}`])).toEqual(
+      usageError(`unknown command '${name}'; use ${command}; see --help\n`),
+    );
   for (const names of [[], ['check'], ['check', 'manifests'], ['restore']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);

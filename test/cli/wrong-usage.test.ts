@@ -29,15 +29,25 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   [
     'check',
     ['manifest', 'x'],
-    'check has no command "manifest"; it has manifests and bootstrap, and flags such as --role\n',
+    'it has manifests and bootstrap, and flags such as --role ROLE and --selector kubernetes.io/hostname=NAME\n',
   ],
   ['who-uses', ['--request-timeout', '5x'], 'Must be a duration'],
   ['who-uses', ['-n', 'a'], "unknown option '-n'"],
   [
     'restore',
     ['--dry-run=server'],
-    "unknown option '--dry-run=server'; without --confirm, restore and uninstall write",
+    "'--dry-run=server'; restore and uninstall write only with --confirm; see --help\n",
   ],
+  ['restore', ['--yes'], "unknown option '--yes'; restore and uninstall write only with --confirm; see --help\n"],
+  ['check', ['--token', 'a'], "unknown option '--token'; use a kubeconfig; see --help\n"],
+  ['check', ['--node', 'a'], "unknown option '--node'; use --selector kubernetes.io/hostname=NAME; see --help\n"],
+  ['check', ['--no-wait'], "unknown option '--no-wait'; see --help\n"],
+  ['check', ['--wait=false'], "unknown option '--wait=false'; see --help\n"],
+  ['render', ['--namespace', 'a'], "unknown option '--namespace'; the namespace of the guard is fixed; see --help\n"],
+  ['render', ['--Image', 'a'], "unknown option '--Image' (Did you mean --image?)\n"],
+  ['status', ['a'], "too many arguments for 'status'. Expected 0 arguments but got 1; use --contexts; see --help\n"],
+  ['check', ['--role', 'master', '--role', 'worker'], "argument 'worker' is invalid. Must be given once.\n"],
+  ['check', ['-l', 'a', '-l', 'b'], "argument 'b' is invalid. Must be given once.\n"],
   ['who-uses', ['--unused', NEW], '--unused takes no names; drop --unused, or drop the names\n'],
   ['who-uses', [''], 'config name must not be empty\n'],
   ['who-uses', ['node/a'], '"node/a" is not a MachineConfig; for a copy on a node, use restore --from\n'],
@@ -52,4 +62,12 @@ test.each([
   [['check', 'manifests'], "missing required argument 'source'"],
 ])('%j leads to the help', async (args, error) => {
   expect(await runProgram(args)).toEqual(usageError(`${error}; see --help\n`));
+});
+
+test.each([
+  ['check --role master manifests x', '--role is a flag of check, not of manifests'],
+  ['check --wait=true bootstrap x', '--wait is a flag of check, not of bootstrap'],
+  ['check manifests x --authfile y', '--authfile needs --operator or --release-image'],
+])('rejects a flag that has no effect: %s', async (line, error) => {
+  expect(await runProgram(line.split(' '))).toEqual(usageError(`${error}\n`));
 });

@@ -34,6 +34,18 @@ test('accepts a cluster flag before and after the command, and sends the imperso
   });
 });
 
+test('accepts a flag of a subcommand before and after it', async () => {
+  const directory = createTemporaryDirectory();
+  writeFileSync(path.join(directory, 'a.yaml'), 'apiVersion: v1\nkind: Namespace\nmetadata: { name: a }\n');
+  const outcome = await runProgram(['check', 'manifests', directory, '-o', 'json']);
+  expect(outcome).toMatchObject({ exitCode: 0, stderr: '' });
+  for (const args of [
+    ['check', '-o', 'json', 'manifests', directory],
+    ['check', '-o', 'yaml', 'manifests', directory, '-o', 'json'],
+  ])
+    expect(await runProgram(args)).toEqual(outcome);
+});
+
 test.each([
   ['200ms', 200],
   ['1', 1_000],

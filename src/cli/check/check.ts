@@ -3,7 +3,13 @@ import { hasAnswered } from '../../client/cluster-access.ts';
 import { describeRetry } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ReportFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createOutputOption, createParser, createTimeoutOption, parseCount } from '../../client/option-parsers.ts';
+import {
+  createOutputOption,
+  createParser,
+  createTimeoutOption,
+  parseCount,
+  rejectRepetition,
+} from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { quote } from '../../diagnosis/quote.ts';
 import { createBootstrapCommand } from './bootstrap-command.ts';
@@ -20,9 +26,9 @@ interface CheckFlags extends ReportFlags {
 }
 
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
+const parseRole = rejectRepetition(createParser(LABEL_NAME, 'Must be a role, such as master or worker.'));
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
-const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
+const parseSelector = rejectRepetition(createParser(/\S/, 'Must not be empty; omit it to check all nodes.'));
 
 export function createCheckCommand(): Command {
   const command = new Command('check')

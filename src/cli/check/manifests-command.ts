@@ -50,6 +50,9 @@ Examples:
       if (source === '-' && flags.split !== undefined) {
         throw new CliError('--split needs a directory; drop --split, or name the directory', EXIT_CODE.usage);
       }
+      if (flags.authfile !== undefined && (flags.operator ?? flags.releaseImage) === undefined) {
+        throw new CliError('--authfile needs --operator or --release-image', EXIT_CODE.usage);
+      }
       const output = new Output(command, flags);
       const { format } = output;
       const startedAt = Date.now();

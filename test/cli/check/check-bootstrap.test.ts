@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { BootstrapReport } from '../../../src/cli/check/check-bootstrap.ts';
 import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { createNode, createPool, type InspectedCluster, startEmptyCluster } from '../inspected-cluster.ts';
-import { usageError } from '../run-program.ts';
+import { runProgram, usageError } from '../run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../temporary-directory.ts';
 
 const SECRET = 'pull-secret';
@@ -63,6 +63,13 @@ async function readReport(...args: string[]) {
   const { exitCode, stdout } = await check('--output', 'json', ...args);
   return { exitCode, report: JSON.parse(stdout) as BootstrapReport };
 }
+
+test('accepts the flags of the cluster before the subcommand', async () => {
+  createDeadLock();
+  writeConfig();
+  const args = ['check', '--kubeconfig', inspected.kubeconfig, 'bootstrap', directory];
+  expect(await runProgram(args)).toEqual(await check());
+});
 
 test('explains a missing config that a node names: sources, parts and the restore command, no contents', async () => {
   const file = writeConfig();
