@@ -33,7 +33,7 @@ const BARE_ERROR = /^((?:unknown|missing|too many|option .* missing).*?)\.?(?=\n
 const HINTS: readonly (readonly [error: RegExp, hint: string])[] = [
   [/^unknown option '(?:--dry-run|--yes|-y'|--force)/, 'restore and uninstall write only with --confirm'],
   [/^unknown option '--(?:server|token|user|cluster|insecure|certificate|client-)/, 'use a kubeconfig'],
-  [/^unknown option '--node/, 'use --selector kubernetes.io/hostname=NAME'],
+  [/^unknown option '--node/, 'use check --selector kubernetes.io/hostname=NAME or restore --from node/NAME'],
   [/^unknown option '(?:-n'|--namespace)/, 'the namespace of the guard is fixed'],
   [/^unknown command '(?:install|upgrade|update|deploy|repair)/, 'use render'],
   [/^unknown command '(?:list|ls|get|prune)'/, 'use who-uses'],

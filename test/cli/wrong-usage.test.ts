@@ -40,7 +40,11 @@ test.each<[command: string, args: readonly string[], sentence: string | RegExp]>
   ],
   ['restore', ['--yes'], "unknown option '--yes'; restore and uninstall write only with --confirm; see --help\n"],
   ['check', ['--token', 'a'], "unknown option '--token'; use a kubeconfig; see --help\n"],
-  ['check', ['--node', 'a'], "unknown option '--node'; use --selector kubernetes.io/hostname=NAME; see --help\n"],
+  [
+    'check',
+    ['--node', 'a'],
+    'use check --selector kubernetes.io/hostname=NAME or restore --from node/NAME; see --help\n',
+  ],
   ['check', ['--no-wait'], "unknown option '--no-wait'; see --help\n"],
   ['check', ['--wait=false'], "unknown option '--wait=false'; see --help\n"],
   ['render', ['--namespace', 'a'], "unknown option '--namespace'; the namespace of the guard is fixed; see --help\n"],

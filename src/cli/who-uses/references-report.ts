@@ -83,8 +83,8 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
     });
     const config = configs.get(name);
     const until = holds.get(name);
-    const isDeniable = config?.isOverridden === false && strong.total === 0;
-    const isHeld = until !== undefined && until > at && isDeniable;
+    // The annotation allows the deletion before the hold ends.
+    const isHeld = until !== undefined && until > at && config?.isOverridden === false && strong.total === 0;
     return {
       name,
       exists: config !== undefined,
