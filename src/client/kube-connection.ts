@@ -26,11 +26,14 @@ const PROXY_SCHEME = /^(?:https?|socks5):\/\//;
 const CERTIFICATE = 'the client certificate in the kubeconfig';
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
+type LoginOptions = RequestOptions & { headers: Record<string, string> };
+
 export class KubeConnection implements Connection {
   readonly #load: () => KubeConfig;
   #config!: KubeConfig;
   #cluster!: Cluster;
   #cached: { credentials: Credentials; until: number } | undefined;
+  #login: Promise<LoginOptions> | undefined;
   readonly #commands = new Set<ChildProcess>();
 
   /** @param load reads the configuration, also for {@link reload}. Throws a KubeconfigError without a usable cluster */
@@ -54,9 +57,11 @@ export class KubeConnection implements Connection {
   /** @throws CredentialsError if a file or an exec plugin fails, or the plugin hangs; or the signal's reason */
   async credentials(signal = NEVER_ABORTED): Promise<Credentials> {
     if (this.#cached !== undefined && Date.now() < this.#cached.until) return this.#cached.credentials;
-    const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
+    let options: LoginOptions;
     try {
-      await waitOrAbort(this.#config.applyToHTTPSOptions(options), signal);
+      // Requests in parallel share one login: an exec plugin can ask a person.
+      this.#login ??= this.#logIn();
+      options = await waitOrAbort(this.#login, signal);
     } catch (error) {
       for (const command of this.#commands) command.kill();
       const exec = this.#config.getCurrentUser()?.exec as { readonly command?: unknown } | null | undefined;
@@ -73,9 +78,20 @@ export class KubeConnection implements Connection {
     return credentials;
   }
 
+  async #logIn(): Promise<LoginOptions> {
+    const options: LoginOptions = { headers: {} };
+    try {
+      await this.#config.applyToHTTPSOptions(options);
+      return options;
+    } finally {
+      this.#login = undefined;
+    }
+  }
+
   /** Reads the configuration again. If that throws a KubeconfigError, the old one stays. */
   reload(): void {
     this.#cached = undefined;
+    this.#login = undefined;
     const config = this.#load();
     this.#cluster = findCluster(config);
     this.#config = this.#watchCommands(config);

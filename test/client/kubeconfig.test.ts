@@ -104,6 +104,19 @@ test('prints what an exec plugin prints to stderr, such as where a person logs i
   expect(write.mock.calls).toEqual([['open https://login.example.com\n']]);
 });
 
+test('runs an exec plugin once for requests in parallel, and again after it failed', async () => {
+  const runs = path.join(home, 'runs');
+  const args = ['-c', `echo run >>${runs}; exit 1`];
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args };
+  const connection = loadConnection({ kubeconfig: writeKubeconfig('f', 'f', { exec }) });
+  const logIn = () => connection.credentials().catch((error: unknown) => (error as Error).message);
+  const message = 'the command sh of the kubeconfig fails; run it to see why';
+  expect(await Promise.all([logIn(), logIn(), logIn()])).toEqual([message, message, message]);
+  expect(readFileSync(runs, 'utf8')).toBe('run\n');
+  await logIn();
+  expect(readFileSync(runs, 'utf8')).toBe('run\nrun\n');
+});
+
 /** Aliases of aliases: a few lines that stand for more values than any kubeconfig has. */
 const MANY_VALUES = [
   'a0: &a0 [1, 1]',
