@@ -21,9 +21,10 @@ export function toPrintableLine(text: string, max = MAX_LINE_LENGTH): string {
 /** Excludes control characters, spaces, ignorable characters such as a Hangul filler, and an empty Braille cell. */
 const VISIBLE = /[^\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** Whether a text has a character that a reader can see. */
-export function isVisible(text: string): boolean {
-  return VISIBLE.test(text);
+/** Returns a text from the first character on that a reader can see, or an empty text. */
+export function skipInvisible(text: string): string {
+  const start = text.search(VISIBLE);
+  return start === -1 ? '' : text.slice(start);
 }
 
 /** `1 node`, `3 nodes`. */

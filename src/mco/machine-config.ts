@@ -1,5 +1,5 @@
 import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
-import { isVisible, toPrintableLine } from '../common/printable-text.ts';
+import { skipInvisible, toPrintableLine } from '../common/printable-text.ts';
 import {
   type ApiObject,
   isObjectName,
@@ -14,6 +14,8 @@ export type ConfigName = string & { readonly __brand: 'ConfigName' };
 
 /** `rendered-<pool>-<32 hex>` (machine-config-operator, pkg/controller/render/hash.go). */
 export const RENDERED_PREFIX = 'rendered-';
+/** Of a reason in the log, the audit log and the status. */
+const MAX_REASON_LENGTH = 256;
 const RENDERED_NAME = /^rendered-(?<pool>.+)-[0-9a-f]{32}$/;
 
 /** Brands the `metadata.name` of a config, or a field that names a config. */
@@ -79,8 +81,8 @@ export function parseConfigMetadata(object: ApiObject): WatchedConfig {
   return { ...config, createdAt, uid: String(uid), isTerminating, isOverridden };
 }
 
-/** Returns the reason in the annotation. Without a visible one it allows nothing. */
+/** Returns the reason in the annotation on one printable line. Without a visible one it allows nothing. */
 export function findOverrideReason(annotation: unknown): string | undefined {
-  const reason = typeof annotation === 'string' ? annotation.trim() : '';
-  return isVisible(reason) ? reason : undefined;
+  const reason = typeof annotation === 'string' ? skipInvisible(annotation) : '';
+  return toPrintableLine(reason, MAX_REASON_LENGTH) || undefined;
 }

@@ -12,7 +12,7 @@ export function toAuditAnnotations({ isDryRun }: Pick<Review, 'isDryRun'>, verdi
       cause: verdict.cause,
       referrers: verdict.references,
       more: verdict.referencesTotal - verdict.references.length,
-      reason: verdict.overrideReason === undefined ? undefined : toPrintableLine(verdict.overrideReason, 256),
+      reason: verdict.overrideReason,
       ...(isDryRun && { dryRun: true }),
     }),
   };

@@ -34,7 +34,6 @@ export interface RecordedDenial extends RecordedDeletion {
 const LOGGED_BURST = 5_000;
 /** Then a client that repeats reviews writes 12 kB of log in a second. */
 const LOG_INTERVAL_MS = 50;
-const MAX_REASON_LENGTH = 256;
 /** Of these, a few are of interest: those whose config a node names. */
 export const MAX_DELETIONS = 50;
 
@@ -110,7 +109,7 @@ export class AnswerRecorder {
       cause,
       referrers: verdict.references,
       referrersTotal: referencesTotal,
-      overrideReason: overrideReason && toPrintableLine(overrideReason, MAX_REASON_LENGTH),
+      overrideReason,
       path,
       ms: Math.round(ms * 10) / 10,
     };
@@ -119,20 +118,19 @@ export class AnswerRecorder {
   }
 
   #announce({ review: { user, config }, verdict }: JudgedReview): void {
-    const { outcome, code, message, overrideReason = '', references: referrers } = verdict;
+    const { outcome, code, message, overrideReason: reason, references: referrers } = verdict;
     if (config === undefined) return;
     const { name, uid } = config;
     const time = this.#options.now();
-    const override = toPrintableLine(overrideReason, MAX_REASON_LENGTH);
     if (outcome === 'denied') this.lastDenial = { time, name, user, referrers };
-    else this.deletions.set(name, { time, user, ...(override !== '' && { reason: override }) });
+    else this.deletions.set(name, { time, user, ...(reason !== undefined && { reason }) });
 
     const regarding = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid };
     const variant = `${code} ${user}`;
-    const record = (reason: 'DeletionDenied' | 'DeletionOverridden', text: string): void =>
-      this.#options.events.record({ regarding, action: 'Delete', variant, reason, note: `${user}: ${text}` });
+    const record = (event: 'DeletionDenied' | 'DeletionOverridden', text: string): void =>
+      this.#options.events.record({ regarding, action: 'Delete', variant, reason: event, note: `${user}: ${text}` });
     if (outcome === 'denied') record('DeletionDenied', message);
-    if (outcome === 'overridden') record('DeletionOverridden', `${message}: ${override}`);
+    if (outcome === 'overridden') record('DeletionOverridden', `${message}: ${reason}`);
   }
 }
 

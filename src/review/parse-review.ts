@@ -2,7 +2,7 @@ import { JsonReader, type WantedMembers } from '../common/json-reader.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
-import { parseHoldableConfig } from '../mco/machine-config.ts';
+import { findOverrideReason, parseHoldableConfig } from '../mco/machine-config.ts';
 import { BadReview } from './review-fault.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import { isObjectName } from '../kube/api-object.ts';
@@ -111,7 +111,7 @@ function parseOldObject(request: Readonly<Record<string, unknown>>, uid: string)
     uid: readText(metadata['uid'], MAX_UID),
     // Copies the characters, because V8 would keep the whole text for a part of it.
     ...(typeof allowDeletion === 'string' && {
-      allowDeletion: Buffer.from(allowDeletion.slice(0, MAX_TEXT)).toString(),
+      allowDeletion: Buffer.from(findOverrideReason(allowDeletion) ?? '').toString(),
     }),
   };
 }

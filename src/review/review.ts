@@ -11,7 +11,7 @@ export interface Review {
 
 export interface ConfigToDelete extends HoldableConfig {
   readonly uid: string;
-  /** The value of its allow-deletion annotation, at most 256 characters. */
+  /** The reason in its allow-deletion annotation. Empty if the annotation has none. */
   readonly allowDeletion?: string;
 }
 

@@ -32,5 +32,6 @@ export interface Verdict {
   readonly referencesTotal: number;
   /** For the client, at most 120 characters each. */
   readonly warnings: readonly string[];
+  /** Printable. */
   readonly overrideReason?: string;
 }

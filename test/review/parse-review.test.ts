@@ -75,7 +75,24 @@ test.each([
   },
 );
 
-test('keeps 256 characters of a long reason, and no more of the body than it needs', () => {
+const withReason = (reason: string) =>
+  parse(withOldObject({ name: NAME, annotations: { [ALLOW_DELETION_ANNOTATION]: reason } })).config?.allowDeletion;
+
+test.each([
+  ['CHG-7', 'CHG-7'],
+  ['CHG\n\u202E7', 'CHG 7'],
+  [`${' '.repeat(300)}CHG-7`, 'CHG-7'],
+  [`${'\n'.repeat(2 ** 18)}CHG-7\n`, 'CHG-7'],
+  ['x'.repeat(256), 'x'.repeat(256)],
+  ['x'.repeat(257), `${'x'.repeat(253)}...`],
+  ['', ''],
+  ['\u3164'.repeat(300), ''],
+  [`${'\u200B'.repeat(2_000)}CHG-7`, 'CHG-7'],
+])('reads from the annotation %j the reason %j', (annotation, reason) => {
+  expect(withReason(annotation)).toBe(reason);
+});
+
+test('keeps no more of the body than it needs', () => {
   const characters = ['x', '\n'];
   const bodies = characters.map((character) => {
     const long = character.repeat(2 ** 18);
@@ -86,7 +103,7 @@ test('keeps 256 characters of a long reason, and no more of the body than it nee
   const reviews = bodies.map((body) => Array.from({ length: 50 }, () => parseReview(body)));
   expect(measureHeap() - before).toBeLessThan(5 * 2 ** 20);
   const reasons = reviews.map((same) => same[49]?.config?.allowDeletion);
-  expect(reasons).toEqual(characters.map((character) => character.repeat(256)));
+  expect(reasons).toEqual([`${'x'.repeat(253)}...`, '']);
 });
 
 test('rejects a review that is cut short anywhere, and finds its uid if that is complete', () => {
