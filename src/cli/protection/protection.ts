@@ -159,7 +159,7 @@ function derive(evidence: Evidence, dryRun: DryRun | undefined): Protection {
   const guard = dryRun === undefined ? predictGuard(evidence) : findGuard(evidence, dryRun);
   const floor = dryRun === undefined ? predictFloor(evidence) : findFloor(evidence, dryRun);
   const { reason, advice } = guard;
-  const isGuardAbsent = advice === INSTALL_ADVICE;
+  const isGuardAbsent = isAbsent(evidence);
   const failing = isGuardAbsent ? null : reason;
   const blocker = [guard, floor].find((finding) => finding?.effect === 'blocks');
   if (blocker !== undefined) {
@@ -270,13 +270,10 @@ function predictGuard(evidence: Evidence): Finding {
     const reason = 'you may not list validatingwebhookconfigurations, so it is unknown whether the guard is installed';
     return toFinding('unknown', reason, advise('ask for the ClusterRole machineconfig-guard-reader'));
   }
+  if (isAbsent(evidence)) return toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
   const [webhook] = webhooks;
-  if (webhook === undefined) {
-    const isRunning = (deployment?.status?.readyReplicas ?? 0) > 0;
-    return isRunning
-      ? toFinding('allows', 'the webhook configuration of the guard does not exist', REINSTALL_ADVICE)
-      : toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
-  }
+  if (webhook === undefined)
+    return toFinding('allows', 'the webhook configuration of the guard does not exist', REINSTALL_ADVICE);
   if (mode !== null && mode !== 'Enforce')
     return toFinding('allows', `the mode of the guard is ${mode}`, advise('set the mode Enforce', ENFORCE_COMMAND));
   const { alteration } = webhooks.find((each) => each.alteration !== undefined) ?? {};
@@ -290,7 +287,9 @@ function predictGuard(evidence: Evidence): Finding {
     return toFinding('allows', `${failure.reason}, and its failurePolicy is Ignore`, failure.advice);
   if (failure !== undefined) return failure;
   const ready = findCondition(guard, 'Ready');
-  if (ready?.status === 'False') return toBlockage(`the guard has ${ready.message}`);
+  // While only its settings are unreadable, it decides as in mode Enforce.
+  if (ready?.status === 'False' && ready.reason !== 'SettingsUnreadable')
+    return toBlockage(`the guard is not ready: ${ready.message}`);
   const { renewTime, leaseDurationSeconds } = findHeldLease(lease) ?? {};
   const expiresAt = Date.parse(renewTime ?? '') + Number(leaseDurationSeconds) * 1_000;
   if (readAt.getTime() > expiresAt + CLOCK_TOLERANCE_MS) {
@@ -316,11 +315,16 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
   return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }
 
+/** Whether neither a webhook nor a pod of the guard exists. */
+function isAbsent({ webhooks, deployment }: Evidence): boolean {
+  return webhooks?.length === 0 && !deployment?.status?.readyReplicas;
+}
+
 function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undefined {
   const { webhook, code, failed } = parseAnswer(answer);
   if (failed === WEBHOOK_NAME) {
     if (answer.message.includes('x509: certificate has expired'))
-      return toCallFailure('the certificate of the guard has expired or is not yet valid', EXPIRY_ADVICE, evidence);
+      return toExpiry('the certificate of the guard has expired or is not yet valid', evidence);
     if (answer.message.includes('x509:'))
       return toCallFailure("the API server does not trust the guard's certificate", adviseTrust(evidence), evidence);
     return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
@@ -347,18 +351,24 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   const isUnready = isOwn && deployment && !deployment.status?.readyReplicas;
   const reasons = [isUnready ? 'no guard pod is ready' : [], expiry ?? []].flat();
   if (reasons.length === 0) return undefined;
-  return toCallFailure(reasons.join(', and '), expiry === undefined ? PODS_ADVICE : EXPIRY_ADVICE, evidence);
+  const reason = reasons.join(', and ');
+  return expiry === undefined ? toCallFailure(reason, PODS_ADVICE, evidence) : toExpiry(reason, evidence);
+}
+
+function toExpiry(reason: string, evidence: Evidence): Finding {
+  const failure = toCallFailure(reason, EXPIRY_ADVICE, evidence);
+  if (evidence.webhooks?.[0]?.installation !== 'rendered') return failure;
+  // Only `--new-authority` renders with an expired authority, and ends the problem.
+  return { ...failure, waysOut: failure.waysOut.filter((way) => way !== FAIL_OPEN_ADVICE) };
 }
 
 /** No annotation and no mode help while the API server cannot call the guard. Before OpenShift 4.17, no policy does. */
-function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Finding {
+function toCallFailure(reason: string, advice: Advice, evidence: Evidence) {
   const { configuration = '', installation, target } = evidence.webhooks?.[0] ?? {};
   const isOfRender = installation !== 'cert-manager' && target?.startsWith(`Service ${INSTALLED_NAME}/`) === true;
   const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
   const removal = adviseRemoval(shell`oc delete validatingwebhookconfiguration ${configuration}`, rest);
-  // Only `--new-authority` renders with an expired authority, and ends the problem.
-  const isRendered = isOfRender && !(advice === EXPIRY_ADVICE && installation === 'rendered');
-  const waysOut = evidence.servesPolicies && isRendered ? [FAIL_OPEN_ADVICE, removal] : [removal];
+  const waysOut = evidence.servesPolicies && isOfRender ? [FAIL_OPEN_ADVICE, removal] : [removal];
   return { ...toFinding('blocks', reason, advice), waysOut };
 }
 
