@@ -43,6 +43,13 @@ export const POD_RELATIONS: readonly Relation[] = [
     checkGuard: async ({ container }) => expect(await probeUnready(container.livenessProbe)).toBe(200),
   },
   {
+    rule: 'the kubelet probes a guard that starts each second, and waits an hour for its certificate',
+    checkGuard: async ({ container: { startupProbe } }) => {
+      expect(await probeUnready(startupProbe)).toBe(200);
+      expect([startupProbe?.periodSeconds, startupProbe?.failureThreshold]).toEqual([1, 3_600]);
+    },
+  },
+  {
     rule: 'the readiness probe fails while the guard is not ready',
     checkGuard: async ({ container }) => expect(await probeUnready(container.readinessProbe)).toBe(503),
   },
