@@ -4,7 +4,7 @@ import { Replaceable } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, describeError } from '../kube/errors.ts';
+import { describeError, hasStatus } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import {
@@ -74,7 +74,7 @@ export class TlsProfileFollower extends Replaceable<TlsProfile> {
 
 function describeFailure(error: unknown): { readonly reason: string; readonly message: string } {
   if (error instanceof UnusableTlsProfile) return { reason: 'Unsupported', message: error.message };
-  if (error instanceof ApiError && error.status === 403)
+  if (hasStatus(error, 403))
     return { reason: 'Forbidden', message: 'the guard may not read apiservers.config.openshift.io' };
   return { reason: 'Unreadable', message: `cannot read apiservers.config.openshift.io: ${describeError(error)}` };
 }

@@ -24,9 +24,14 @@ export class MalformedList extends Error {}
 /** The cluster serves a kind only in versions that this program cannot read. */
 export class UnsupportedVersion extends Error {}
 
+/** Whether the API server answered with this status. */
+export function hasStatus(error: unknown, status: number): boolean {
+  return error instanceof ApiError && error.status === status;
+}
+
 /** Whether the API server answered 404. Only discovery proves that a kind is not served: see `assertNotServed`. */
 export function isNotFound(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 404;
+  return hasStatus(error, 404);
 }
 
 /** Whether the API server says that the object does not exist. A misconfigured proxy can also answer 404. */
@@ -49,6 +54,7 @@ export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiUnreachable ||
     error instanceof MalformedList ||
+    isTimeout(error) ||
     // A load balancer sends 408 when it closes an idle connection, and a request can receive it.
     (error instanceof ApiError && (error.status === 408 || error.status === 429 || error.status >= 500))
   );
@@ -63,5 +69,5 @@ export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code === 'string') return code;
-  return isTimeout(error) ? 'timed out' : error.name === 'AbortError' ? 'aborted' : error.message;
+  return isTimeout(error) ? 'timed out' : error.message;
 }

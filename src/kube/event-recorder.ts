@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { KubeApi, Purpose } from './api.ts';
-import { ApiError, describeError } from './errors.ts';
+import { describeError, hasStatus } from './errors.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
@@ -102,7 +102,7 @@ export class EventRecorder {
     try {
       await api.json({ method: 'POST', path: COLLECTION, body, purpose: EVENTS, signal: NEVER_ABORTED });
     } catch (error) {
-      if (error instanceof ApiError && error.status === 409) return;
+      if (hasStatus(error, 409)) return;
       log.warn({ reason: describeError(error) }, 'cannot write an Event');
       this.#recent.delete(name);
     }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { formatMebibytes } from '../common/printable-text.ts';
 import { type ApiObject, isNumber, isOlderVersion, MalformedObject } from './api-object.ts';
 import { type ApiResponse, type KubeApi, type Purpose, WATCHES } from './api.ts';
-import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
+import { ApiUnreachable, describeError, hasStatus, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
@@ -114,7 +114,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Whether the last list or watch failed because this user has no right to it. */
   get isForbidden(): boolean {
-    return this.#error instanceof ApiError && this.#error.status === 403;
+    return hasStatus(this.#error, 403);
   }
 
   /** Why the objects of the cluster cannot be read. Undefined if they can, or if the next list may succeed. */
@@ -258,7 +258,7 @@ export class Reflector<Item extends { readonly name: string }> {
       return await this.#api.request({ path: toListPath(path, query), accept, purpose: WATCHES, signal });
     } catch (error) {
       if (isNotFound(error)) throw new Doubt('the kind is no longer served');
-      if (error instanceof ApiError && error.status === 410) throw new Doubt('the version to watch from is gone');
+      if (hasStatus(error, 410)) throw new Doubt('the version to watch from is gone');
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Backoff, sleep, withTimeout } from '../common/wait.ts';
 import type { KubeApi, Purpose } from '../kube/api.ts';
-import { ApiError, describeError } from '../kube/errors.ts';
+import { describeError, hasStatus } from '../kube/errors.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import type { ConfigName, WatchedConfig } from '../mco/machine-config.ts';
 import { MACHINE_CONFIGS } from '../mco/resources.ts';
@@ -28,7 +28,7 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
       ...options,
       resource: MACHINE_CONFIGS,
       onChange: (before, after) => {
-        if (before !== undefined && after === undefined) deletedAt.set(before.name, new Date());
+        if (before !== undefined && after === undefined) deletedAt.set(before.name, options.api.now());
       },
     });
     this.#deletedAt = deletedAt;
@@ -73,7 +73,7 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
         if (signal.aborted) break;
         reason = describeError(error);
         // Without a right the guard decides all the same. After other errors the next GET can succeed.
-        if (error instanceof ApiError && (error.status === 401 || error.status === 403)) break;
+        if (hasStatus(error, 401) || hasStatus(error, 403)) break;
         await sleep(backoff.next(), signal);
       }
     }

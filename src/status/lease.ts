@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { leasesPath, objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
-import { describeError, orUndefined } from '../kube/errors.ts';
+import { describeError, hasStatus, orUndefined } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
 import { LEASE_DURATION_MS, LEASE_RETRY_MS, LEASE_TIMEOUT_MS } from './lease-times.ts';
@@ -52,11 +52,15 @@ export class Lease {
     while (!signal.aborted) {
       try {
         await this.#acquireOrRenew(signal);
+        this.#problem.clear();
       } catch (error) {
         if (signal.aborted) break;
-        const reason = describeError(error);
-        this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
-        this.#options.onFailure();
+        // After a 409, another replica was faster.
+        if (!hasStatus(error, 409)) {
+          const reason = describeError(error);
+          this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
+          this.#options.onFailure();
+        }
       }
       // Without a backoff, as in client-go: a longer pause would lose the Lease.
       await sleep(LEASE_RETRY_MS, signal);
@@ -83,7 +87,6 @@ export class Lease {
     await this.#write(lease, identity, signal);
     // Counted from before the write, so it ends before another replica can acquire the Lease.
     this.#validUntil = startedAt + LEASE_DURATION_MS;
-    this.#problem.clear();
     if (!wasHeld) log.info({ identity }, 'this replica is the leader and writes the status');
   }
 

@@ -2,13 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
-import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
+import { describeError, hasStatus, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { toSeconds } from '../common/duration.ts';
 import { GUARD_PATH } from '../api/paths.ts';
 import { type Condition, CONDITION_TYPES, type GuardStatus } from './guard-status.ts';
-import type { AnswerRecorder } from '../review/answer-recorder.ts';
-import { MAX_DELETIONS, type RecordedDeletion, type RecordedDenial } from '../review/answer-recorder.ts';
+import {
+  type AnswerRecorder,
+  MAX_DELETIONS,
+  type RecordedDeletion,
+  type RecordedDenial,
+} from '../review/answer-recorder.ts';
 
 /** As the status has them: times are in whole seconds. */
 type StoredDeletion = Omit<RecordedDeletion, 'time'> & { readonly time: string };
@@ -75,7 +79,7 @@ export class StatusWriter {
       try {
         this.#guard = await write(this.#guard, signal);
       } catch (error) {
-        if (error instanceof ApiError && error.status === 409) this.#guard = undefined;
+        if (hasStatus(error, 409)) this.#guard = undefined;
         else failure ??= error;
       }
     }

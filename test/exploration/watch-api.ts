@@ -10,7 +10,7 @@ interface Watch {
 }
 
 /** The API servers for the index: one for each resource. Their watches lag until the scheduler delivers an event. */
-export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
+export class WatchApi implements Pick<KubeApi, 'json' | 'now' | 'request'> {
   readonly #cluster: TwoConfigCluster;
   readonly #watches = new Map<string, Watch>();
 
@@ -57,6 +57,10 @@ export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
     return this.#watches.has(resource);
   }
 
+  now(): Date {
+    return new Date();
+  }
+
   async json(request: ApiRequest): Promise<unknown> {
     return await this.#cluster.answer(request);
   }
@@ -68,6 +72,6 @@ export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
         : Readable.from([Buffer.from(JSON.stringify(await this.json(request)))]);
     request.signal.addEventListener('abort', () => body.destroy());
     if (request.purpose?.isWatch === true) this.#watches.set(parseResource(request), { body, events: [] });
-    return { status: 200, headers: {}, body: body as ApiResponse['body'] };
+    return { headers: {}, body: body as ApiResponse['body'] };
   }
 }

@@ -3,6 +3,7 @@ import { sleep } from '../../src/common/wait.ts';
 import { Lease } from '../../src/status/lease.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { memoryLog } from '../support/log.ts';
+import { ApiError } from '../../src/kube/errors.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
@@ -43,4 +44,31 @@ test('renews the Lease every 26 s, each request takes 10 s, and a release at the
   await vi.runAllTimersAsync();
   expect(await running).toBe(29_000);
   expect(onFailure).not.toHaveBeenCalled();
+});
+
+test.each<[string, readonly (object | number)[], number]>([
+  ['an outage of the other replica, twice', [500, { holderIdentity: 'b' }, 500], 2],
+  ['an outage of the leader, twice', [500, { holderIdentity: 'a' }, {}, 500], 2],
+  ['one long outage', [500, 500, 500], 1],
+  ['another replica that creates the Lease faster', [404, 409], 0],
+  ['another replica that renews the Lease faster', [{ holderIdentity: '' }, 409], 0],
+])('logs of %s what failed', async (_case, answers, lines) => {
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance', 'Date');
+  const rest = [...answers];
+  const json = async (): Promise<unknown> => {
+    const answer = rest.shift() ?? { holderIdentity: 'b' };
+    if (typeof answer === 'number') throw new ApiError(answer, '', '');
+    return await Promise.resolve({ metadata: { resourceVersion: String(rest.length) }, spec: answer });
+  };
+  const { log, messages } = memoryLog();
+  const stop = new AbortController();
+  const onFailure = vi.fn<() => void>();
+  const lease = new Lease({ api: { json }, log, namespace: 'n', name: 'l', identity: 'a', onFailure });
+  const running = lease.run(stop.signal);
+  await vi.advanceTimersByTimeAsync(answers.length * 26_000);
+  expect(messages().filter((message) => message.startsWith('cannot acquire'))).toHaveLength(lines);
+  expect(onFailure).toHaveBeenCalledTimes(answers.filter((answer) => answer === 500).length);
+  stop.abort();
+  await vi.runAllTimersAsync();
+  await running;
 });
