@@ -1,4 +1,5 @@
 import { parseDuration } from '../common/duration.ts';
+import type { Moment } from '../common/moment.ts';
 
 /** Every mode, the strictest first. */
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;
@@ -21,8 +22,8 @@ export interface Settings {
 export interface FollowedSettings {
   /** Undefined until they were read. */
   readonly settings: Settings | undefined;
-  /** When they were read, by the monotonic clock. Undefined before, or if they cannot change. */
-  readonly readAt?: number | undefined;
+  /** When they were read. Undefined before, or if they cannot change. */
+  readonly readAt?: Moment | undefined;
 }
 
 /** Used if the MachineConfigGuard is absent or empty. A virtual machine boots within the hold. */

@@ -72,14 +72,22 @@ export interface Guard {
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   const { api, log, certificate, status, bindAddress, securePort, healthPort, metricsPort } = options;
   const { settings: followed = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
-  const settings = () => findCurrentSettings(followed) ?? DEFAULT_SETTINGS;
+  const settings = () => findCurrentSettings(followed);
   const serving = { isDraining: false };
   const { judge, index, configs, live, history } = createJudge({ api, log, settings: followed });
   const events = new EventRecorder({ api, log, controller: EVENT_CONTROLLER, namePrefix: INSTALLED_NAME });
   const registry = new Registry<OpenMetricsContentType>();
   const now = api.now.bind(api);
   const answers = new AnswerRecorder({ log, registry, events, now });
-  const metrics = new Metrics({ registry, index, live, certificate, settings: followed, reporter: () => reporter });
+  const metrics = new Metrics({
+    registry,
+    index,
+    live,
+    certificate,
+    settings: followed,
+    now,
+    reporter: () => reporter,
+  });
   const onTaskFailure = metrics.countTaskFailure.bind(metrics);
   const stored = () => followed.object;
   const reported = { api, log, index, configs, history, events, certificate, settings, stored, answers };

@@ -2,8 +2,9 @@ import type { Logger } from 'pino';
 import { DEFAULT_SETTINGS, type FollowedSettings, type Mode, parseSettings, type Settings } from '../api/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
+import { describeError, hasStatus, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
+import { type Moment, readClocks } from '../common/moment.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../api/paths.ts';
 import { findCurrentSettings } from '../review/decide.ts';
@@ -27,7 +28,7 @@ const CREATE_INTERVAL_MS = 10_000;
  */
 export class SettingsFollower implements FollowedSettings {
   settings: Settings | undefined;
-  readAt: number | undefined;
+  readAt: Moment | undefined;
   /** As it was last read. Undefined before, and if it does not exist. */
   object: ApiObject | undefined;
   readonly #options: SettingsFollowerOptions;
@@ -48,11 +49,12 @@ export class SettingsFollower implements FollowedSettings {
       this.object = object;
       this.#apply(parseSettings(object));
       if (object === undefined) await this.#createIfDue(signal);
+      else this.#createProblem.clear();
     };
     const onFailure = (error: unknown): void => {
-      const { mode, outdatedMode } = findCurrentSettings(this) ?? {};
+      const { mode, outdatedMode } = findCurrentSettings(this);
       const verb = outdatedMode === undefined ? 'keeping' : 'using';
-      const consequence = mode === undefined ? 'denying deletions until then' : `${verb} mode ${mode}`;
+      const consequence = this.settings === undefined ? 'denying deletions until then' : `${verb} mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
     const polled = { path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs: INTERVAL_MS };
@@ -66,7 +68,7 @@ export class SettingsFollower implements FollowedSettings {
       this.#options.log.info({ mode, holdSupersededMs, before: before?.mode }, `mode is ${mode}`);
     }
     this.settings = settings;
-    this.readAt = performance.now();
+    this.readAt = readClocks();
     this.#problem.clear();
   }
 
@@ -86,7 +88,7 @@ export class SettingsFollower implements FollowedSettings {
       this.#createAt = 0;
       log.info(`machineconfigguard ${GUARD_NAME} created, because it did not exist`);
     } catch (error) {
-      if (signal.aborted || (error instanceof ApiError && error.status === 409)) return;
+      if (signal.aborted || hasStatus(error, 409)) return;
       const reason = describeError(error);
       const text = isNotFound(error)
         ? `this cluster does not serve machineconfigguards; using ${DEFAULT_SETTINGS.mode}`

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type Moment, readClocks } from '../common/moment.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
 
@@ -7,14 +8,6 @@ export interface LastUse {
   readonly at: Date;
   /** False if the guard has not seen the pool name the config, but has watched it since. */
   readonly isSeen: boolean;
-}
-
-/** A time by the guard's own clocks. */
-interface Moment {
-  /** Of the monotonic clock. */
-  readonly ms: number;
-  /** The same in every answer, but wrong if the clock was. */
-  readonly date: Date;
 }
 
 interface WatchedPool {
@@ -56,6 +49,7 @@ export class PoolHistory {
     const lastUse = last.lastUses.get(config);
     const { ms, date } = lastUse ?? last.watchedSince;
     const at = new Date(now.getTime() - (performance.now() - ms));
+    // The date is the same in every answer.
     return { at: date > at && date <= now ? date : at, isSeen: lastUse !== undefined };
   }
 }
@@ -74,8 +68,4 @@ function follow({ pool: before, watchedSince, lastUses }: WatchedPool, pool: Poo
     since = lastUse;
   }
   return { pool, watchedSince: since, lastUses };
-}
-
-function readClocks(): Moment {
-  return { ms: performance.now(), date: new Date() };
 }

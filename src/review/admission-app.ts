@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { DEFAULT_SETTINGS, type FollowedSettings } from '../api/settings.ts';
+import type { FollowedSettings } from '../api/settings.ts';
 import { denyBadReview, denyUnverified, findCurrentSettings } from './decide.ts';
 import type { Verdict } from './verdict.ts';
 import { waitOrAbort, withTimeout } from '../common/wait.ts';
@@ -85,7 +85,7 @@ export function createAdmissionApp({
     throw new BadReview('the content type is not application/json', review.uid);
   };
   const denyForGuard = (reason: string, config?: ConfigName): Verdict =>
-    denyUnverified(config, [{ name: 'the guard', reason }], findCurrentSettings(settings) ?? DEFAULT_SETTINGS);
+    denyUnverified(config, [{ name: 'the guard', reason }], findCurrentSettings(settings));
   /**
    * Every mode denies a malformed review, because the API server never sends one. After other faults the mode decides,
    * because the review may be a good one and the guard may be the cause.

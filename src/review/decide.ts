@@ -1,12 +1,13 @@
 import { explainInUse, explainUnverified, formatWarning, formatWarnings } from './message.ts';
 import { explainHeld, findHold, type UseHistory } from './hold.ts';
 import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
-import type { FollowedSettings, Settings } from '../api/settings.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings, type Settings } from '../api/settings.ts';
 import { type Code, DOCS_BASE } from '../api/codes.ts';
 import { type ConfigName, findOverrideReason, formatName, isRenderedConfig } from '../mco/machine-config.ts';
 import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import type { ReferenceGroup } from '../references/config-referrers.ts';
+import { measureAge } from '../common/moment.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
@@ -20,12 +21,9 @@ const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as co
 /** An older mode counts as Enforce, because it can have changed to Enforce since. */
 const MAX_SETTINGS_AGE_MS = 15_000;
 
-/** Returns the settings that apply now, or undefined until they were read. `now` is of the monotonic clock. */
-export function findCurrentSettings(
-  { settings, readAt }: FollowedSettings,
-  now = performance.now(),
-): Settings | undefined {
-  if (settings === undefined || readAt === undefined || now - readAt <= MAX_SETTINGS_AGE_MS) return settings;
+/** Returns the settings that apply now. Until they were read, these are the defaults. */
+export function findCurrentSettings({ settings = DEFAULT_SETTINGS, readAt }: FollowedSettings): Settings {
+  if (readAt === undefined || measureAge(readAt) <= MAX_SETTINGS_AGE_MS) return settings;
   return { ...settings, mode: 'Enforce', outdatedMode: settings.mode };
 }
 

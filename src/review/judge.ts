@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { hasStrongReference, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
-import { DEFAULT_SETTINGS, type FollowedSettings, type Settings } from '../api/settings.ts';
+import type { FollowedSettings, Settings } from '../api/settings.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified, findCurrentSettings } from './decide.ts';
 import type { UseHistory } from './hold.ts';
 import type { Verdict } from './verdict.ts';
@@ -71,7 +71,7 @@ export class Judge implements ReviewJudge {
   }
 
   #settings(): Settings {
-    return findCurrentSettings(this.#options.settings) ?? DEFAULT_SETTINGS;
+    return findCurrentSettings(this.#options.settings);
   }
 
   /** Reads the settings after the last wait: they may have been unread, or have changed. */

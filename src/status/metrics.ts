@@ -2,24 +2,25 @@ import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-clie
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
-import { DEFAULT_SETTINGS, type FollowedSettings, MODES } from '../api/settings.ts';
+import { type FollowedSettings, MODES } from '../api/settings.ts';
 import type { LiveReader } from '../references/live-reader.ts';
-import type { FollowedKind, ReferenceIndex } from '../references/reference-index.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
 import type { ConfigReferrers } from '../references/config-referrers.ts';
 import { findCurrentSettings } from '../review/decide.ts';
+import { measureAge } from '../common/moment.ts';
 
 export interface MetricsOptions {
   /** Also has the metrics of others. */
   readonly registry: Registry<OpenMetricsContentType>;
-  readonly index: Pick<ReferenceIndex, 'byConfig' | 'listPools'> & {
-    readonly reflectors: readonly Pick<FollowedKind, 'resource' | 'silentMs'>[];
-  };
-  readonly live: Pick<LiveReader, 'readCount'>;
+  readonly index: ReferenceIndex;
+  readonly live: LiveReader;
   readonly settings: FollowedSettings;
-  readonly reporter: () => Pick<StatusReporter, 'danglingCount' | 'protectedConfigs'> | undefined;
-  readonly certificate: Pick<ServingCertificate, 'expiries'>;
+  readonly reporter: () => StatusReporter | undefined;
+  readonly certificate: ServingCertificate;
+  /** By the clock of the API server. */
+  readonly now: () => Date;
 }
 
 /** What the guard reports at each scrape. Labels have few values. */
@@ -27,7 +28,7 @@ export class Metrics {
   readonly #registry: MetricsOptions['registry'];
   readonly #taskFailures: Counter;
 
-  constructor({ registry, index, live, settings, reporter, certificate }: MetricsOptions) {
+  constructor({ registry, index, live, settings, reporter, certificate, now }: MetricsOptions) {
     this.#registry = registry;
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
@@ -51,25 +52,23 @@ export class Metrics {
       certificate.expiries().map(({ certificate: name, notAfter }) => [name, notAfter.getTime() / 1000] as const);
     this.#addGauge('mcguard_certificate_expiry_timestamp_seconds', expiryHelp, readExpiries, 'certificate');
     const readModes = () => {
-      const { mode } = findCurrentSettings(settings) ?? DEFAULT_SETTINGS;
+      const { mode } = findCurrentSettings(settings);
       return MODES.map((candidate) => [candidate, candidate === mode ? 1 : 0] as const);
     };
     this.#addGauge('mcguard_mode', '1 for the current mode, 0 for the others.', readModes, 'mode');
     const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, () => reporter()?.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
-    const countStalled = (): number => findStalledRestores(index.listPools(), new Date()).length;
+    const countStalled = (): number => findStalledRestores(index.listPools(), now()).length;
     this.#addGauge('mcguard_stalled_restores', stalledHelp, countStalled);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
     const ageHelp = 'Time since the last message from the API server about the resource.';
     const readAges = () => {
       const followed = index.reflectors.map(({ resource, silentMs }) => ({ name: resource.name, silentMs }));
-      const { readAt = Number.NaN } = settings;
-      const all = [...followed, { name: 'machineconfigguards', silentMs: performance.now() - readAt }];
-      return all.flatMap(({ name, silentMs }) =>
-        silentMs === undefined || Number.isNaN(silentMs) ? [] : [[name, silentMs / 1000] as const],
-      );
+      const { readAt } = settings;
+      const all = [...followed, { name: 'machineconfigguards', silentMs: readAt && measureAge(readAt) }];
+      return all.flatMap(({ name, silentMs }) => (silentMs === undefined ? [] : [[name, silentMs / 1000] as const]));
     };
     this.#addGauge('mcguard_index_age_seconds', ageHelp, readAges, 'resource');
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';

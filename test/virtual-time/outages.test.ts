@@ -110,7 +110,9 @@ test('a mode that cannot be read applies for 15 s, and then Enforce', async () =
   const answer = await replica.review(USED);
   expect(answer.code).toBe('MCG_IN_USE');
   expect(answer.message).toContain('The mode Audit cannot be read at present, so Enforce applies.');
-  expect(world.findCondition('Ready')).toMatch(/^False SettingsUnreadable: /);
+  expect(world.findCondition('Ready')).toBe(
+    'False SettingsUnreadable: the MachineConfigGuard cannot be read, so mode Enforce applies (last read: Audit)',
+  );
   const series = await replica.scrape();
   expect(series.get('mcguard_mode{mode="Enforce"}')).toBe(1);
   expect(series.get('mcguard_index_age_seconds{resource="machineconfigguards"}')).toBeGreaterThan(15);
@@ -119,6 +121,32 @@ test('a mode that cannot be read applies for 15 s, and then Enforce', async () =
   await clock.pass(2_000);
   await expectRecovered(world);
   await expectRecorded(replica);
+});
+
+test('after the sleep of a virtual machine, a mode that was read before it does not allow', async () => {
+  const { world, replica, clock } = await startWorld();
+  world.setGuardSpec({ mode: 'Disabled' });
+  await clock.pass(2_000);
+  expect((await replica.review(USED)).allowed).toBe(true);
+  clock.skip(3_600_000);
+  // Somebody has changed it meanwhile.
+  world.setGuardSpec({ mode: 'Enforce' });
+  expect((await replica.review(USED)).code).toBe('MCG_IN_USE');
+  world.setGuardSpec({ mode: 'Disabled' });
+  await clock.pass(2_000);
+  expect((await replica.review(USED)).allowed).toBe(true);
+});
+
+test('a deletion is allowed after a discovery that hung, if the API server waits for so long', async () => {
+  const { world, replica, clock } = await startWorld();
+  world.faults.servedVersions.set(findKind('machineosbuilds'), []);
+  for (const watch of world.faults.watches) watch.end();
+  await clock.pass(2_000);
+  const recover = world.answer(/^\/apis$/, 'hang');
+  const answer = replica.sendReview(UNUSED, { timeout: '30s' });
+  await clock.pass(4_500);
+  recover();
+  expect(await clock.await(20_000, 'an answer', answer)).toMatchObject({ code: 'MCG_NOT_IN_USE' });
 });
 
 test('an object that the guard cannot read denies what is unused, until it is repaired', async () => {
@@ -157,7 +185,7 @@ test('a kind whose CRD is created later is watched within 6 s', async () => {
 });
 
 test('the MachineConfigGuard is created again, and every 10 s if that fails', async () => {
-  const { world, clock } = await startWorld();
+  const { world, clock, replica } = await startWorld();
   const recover = world.faults.intercept(({ method }) => (method === 'POST' ? { status: 500 } : 'pass'));
   const isAttempt = ({ method, path }: SeenRequest) => method === 'POST' && path.endsWith('/machineconfigguards');
   const countAttempts = () => world.faults.requests.filter(isAttempt).length;
@@ -167,6 +195,12 @@ test('the MachineConfigGuard is created again, and every 10 s if that fails', as
   expect(countAttempts() - before).toBe(1);
   recover();
   await clock.within(4_000, 'it exists', () => world.guard !== undefined);
+  await clock.pass(2_000);
+  world.faults.intercept(({ method }) => (method === 'POST' ? { status: 500 } : 'pass'));
+  world.cluster.erase('machineconfigguards', 'cluster');
+  await clock.pass(3_000);
+  const failures = replica.messages().filter((message) => message.startsWith('cannot create machineconfigguard'));
+  expect(failures).toHaveLength(2);
 });
 
 /** Returns how to count the listeners on all signals that have not aborted. */

@@ -78,6 +78,8 @@ test('a dangling reference is reported everywhere within 5 s, and no longer afte
 
 test('the status keeps since when a reference dangles, and when its config was deleted', async () => {
   const { world, clock } = await startWorld();
+  world.apiClockOffsetMs = -DAY_MS;
+  await clock.pass(2_000);
   world.cluster.create('machineconfigs', { metadata: { name: MISSING } });
   await clock.pass(2_000);
   world.cluster.erase('machineconfigs', MISSING);
@@ -85,6 +87,8 @@ test('the status keeps since when a reference dangles, and when its config was d
   world.setNode('worker-1', MISSING);
   await clock.within(5_000, 'the status has it', () => world.guard?.status?.danglingCount === 2);
   const { danglingReferences = [] } = world.guard?.status ?? {};
+  // The guard's own clock is wrong.
+  expect(Date.parse(danglingReferences[0]?.since ?? '')).toBeCloseTo(world.apiNow.getTime(), -4);
   const ages = danglingReferences.map(
     ({ since, deletedAt = '' }) => (Date.parse(since) - Date.parse(deletedAt)) / 1_000,
   );
@@ -101,6 +105,21 @@ test('a pool that stays paused for a restore is reported', async () => {
     world.findCondition('RestoresComplete').startsWith('False PoolPausedForRestore: pool worker is paused'),
   );
   expect((await replica.scrape()).get('mcguard_stalled_restores')).toBe(1);
+});
+
+test('a pool that was just paused for a restore is not reported, although the clock of the guard is wrong', async () => {
+  const { world, clock, replica } = await startWorld();
+  world.apiClockOffsetMs = -DAY_MS;
+  const annotation = 'machineconfig-guard.io/paused-for-restore';
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { [`f:${annotation}`]: {} } } };
+  const managedFields = [{ manager: 'restore', time: world.apiNow.toISOString(), fieldsV1 }];
+  world.cluster.patch('machineconfigpools', 'worker', {
+    metadata: { annotations: { [annotation]: USED }, managedFields },
+    spec: { paused: true },
+  });
+  await clock.pass(3_500);
+  expect(world.findCondition('RestoresComplete')).toMatch(/^True NoneStalled: /);
+  expect((await replica.scrape()).get('mcguard_stalled_restores')).toBe(0);
 });
 
 test('a config that its pool left is held by the clock of the API server, and then not', async () => {
