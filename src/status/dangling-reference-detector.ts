@@ -41,9 +41,10 @@ const LINES_PER_TURN = 250;
 
 /** Finds dangling references. The indexes can be late, so a GET confirms that a config is missing. */
 export class DanglingReferenceDetector {
-  findings: readonly DanglingFinding[] = [];
-  /** How many rendered configs are in use. */
-  protectedConfigs = 0;
+  /** Undefined until the first check has ended. */
+  findings: readonly DanglingFinding[] | undefined;
+  /** How many rendered configs are in use. Undefined until the first check. */
+  protectedConfigs: number | undefined;
   readonly #options: DanglingReferenceDetectorOptions;
   readonly #startedAt: Date;
 
@@ -68,7 +69,7 @@ export class DanglingReferenceDetector {
 
   /** Returns those that are known to be missing, or are not in the API. The next check gets those that failed. */
   async #confirmMissing(configs: readonly ConfigName[], signal: AbortSignal): Promise<readonly ConfigName[]> {
-    const known = new Set(this.findings.map(({ config }) => config));
+    const known = new Set(this.findings?.map(({ config }) => config));
     const missing = configs.filter((config) => known.has(config));
     const confirm = async (limited: AbortSignal): Promise<void> => {
       for (const config of configs.filter((each) => !known.has(each))) {
@@ -104,7 +105,7 @@ export class DanglingReferenceDetector {
 
   async #replace(found: readonly Omit<DanglingFinding, 'since'>[]): Promise<void> {
     const { log, now, onFound } = this.#options;
-    const before = new Map(this.findings.map((finding) => [keyOf(finding), finding]));
+    const before = new Map(this.findings?.map((finding) => [keyOf(finding), finding]));
     this.findings = found.map((each) => ({ ...each, since: before.get(keyOf(each))?.since ?? now() }));
     let lines = 0;
     const pause = async (): Promise<void> => {

@@ -8,7 +8,6 @@ import { describeHolds, NO_HOLDS } from './hold-status.ts';
 import type { PoolReferrer } from '../mco/referrer.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
 import { formatName, isRenderedConfig, type WatchedConfig } from '../mco/machine-config.ts';
-import { MACHINE_CONFIGS } from '../mco/resources.ts';
 import { type Condition, CONDITION_TYPES, type GuardStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
@@ -18,6 +17,8 @@ type Judgement = readonly [status: Condition['status'], reason: string, message:
 const MAX_LISTED = 50;
 const MAX_DESCRIBED = 3;
 const EXPIRES_SOON_MS = 30 * 86_400_000;
+/** A watch that works sends a bookmark about once a minute. */
+const MAX_SILENCE_MS = 300_000;
 const RENEWAL_ADVICE = {
   authority: 'rotate it: machineconfig-guard explain install/certificates',
   serving: 'renew it at its issuer',
@@ -35,9 +36,8 @@ const JUDGES: Readonly<Record<Condition['type'], (input: StatusInput) => Judgeme
 
 /** Describes what the guard has found, by the rules of its answers. */
 export function describeStatus(input: StatusInput): GuardStatus {
-  const { configs, findings, index, protectedConfigs, settings } = input;
-  const { isForbidden } = configs;
-  const hasListed = index.isSynced && configs.isSynced && !isForbidden;
+  const { configs, findings = [], protectedConfigs = null, settings } = input;
+  const hasListed = !configs.isForbidden && describeUnlisted(input) === undefined;
   const conditions = CONDITION_TYPES.flatMap((type): Condition[] => {
     const judgement = JUDGES[type](input);
     if (judgement === undefined) return [];
@@ -47,9 +47,9 @@ export function describeStatus(input: StatusInput): GuardStatus {
   return {
     mode: settings.mode,
     version: packageJson.version,
-    protectedConfigs: isForbidden ? null : protectedConfigs,
-    danglingCount: isForbidden ? null : findings.length,
-    danglingReferences: (isForbidden ? [] : findings).slice(0, MAX_LISTED).map((finding) => {
+    protectedConfigs,
+    danglingCount: input.findings?.length ?? null,
+    danglingReferences: findings.slice(0, MAX_LISTED).map((finding) => {
       const { kind, name, field, explanation, suggestion = '' } = finding;
       const [since, deletedAt] = [toSeconds(finding.since), finding.deletedAt && toSeconds(finding.deletedAt)];
       const config = finding.config === undefined ? '' : formatName(finding.config);
@@ -60,29 +60,36 @@ export function describeStatus(input: StatusInput): GuardStatus {
   };
 }
 
-function findUnlisted({ index, configs }: StatusInput): readonly string[] {
-  const unlisted = index.reflectors.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.name);
-  return [...unlisted, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
+/** Says of which kinds the guard has not received a list yet, or nothing lately. Undefined if there are none. */
+function describeUnlisted({ index, configs }: StatusInput): string | undefined {
+  const followed = configs.isForbidden ? index.reflectors : [...index.reflectors, configs];
+  const silent = followed.filter(({ silentMs = Number.POSITIVE_INFINITY }) => silentMs > MAX_SILENCE_MS);
+  return silent.length === 0 ? undefined : `no current list of ${silent.map((each) => each.resource.name).join(', ')}`;
 }
 
 function judgeReadiness(input: StatusInput): Judgement {
-  const unlisted = findUnlisted(input);
+  const unlisted = describeUnlisted(input);
   const problems = input.index.reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
   if (problems.length > 0) return ['False', 'Unreadable', problems.join(', ')];
   const { outdatedMode } = input.settings;
   if (outdatedMode !== undefined) {
-    const message = `the MachineConfigGuard cannot be read, so mode Enforce applies instead of ${outdatedMode}`;
+    const message = `the MachineConfigGuard cannot be read, so mode Enforce applies (last read: ${outdatedMode})`;
     return ['False', 'SettingsUnreadable', message];
   }
-  return unlisted.length === 0
+  return unlisted === undefined
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
-    : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
+    : ['False', 'Reading', unlisted];
 }
 
-function judgeReferences({ configs, findings }: StatusInput): Judgement {
+function judgeReferences(input: StatusInput): Judgement {
+  const { configs, findings = [] } = input;
   if (configs.isForbidden) return FORBIDDEN;
-  if (!configs.isSynced) return ['Unknown', 'Reading', `not listed yet: ${MACHINE_CONFIGS.name}`];
-  if (findings.length === 0) return ['True', 'AllExist', 'every referenced MachineConfig exists'];
+  if (findings.length === 0) {
+    const unlisted = describeUnlisted(input);
+    return unlisted === undefined
+      ? ['True', 'AllExist', 'every referenced MachineConfig exists']
+      : ['Unknown', 'Reading', unlisted];
+  }
   const described = findings.slice(0, MAX_DESCRIBED).map(describeFinding).join('. ');
   const more = findings.length > MAX_DESCRIBED ? `. And ${findings.length - MAX_DESCRIBED} more` : '';
   return ['False', 'DanglingReferences', `${countNoun(findings.length, 'dangling reference')}: ${described}${more}`];
@@ -105,8 +112,8 @@ function judgeRestores({ index, now }: StatusInput): Judgement {
 function judgeOverrides(input: StatusInput): Judgement {
   const { index, configs } = input;
   if (configs.isForbidden) return FORBIDDEN;
-  const unlisted = findUnlisted(input);
-  if (unlisted.length > 0) return ['Unknown', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
+  const unlisted = describeUnlisted(input);
+  if (unlisted !== undefined) return ['Unknown', 'Reading', unlisted];
   const overridden = [...configs.objects.values()]
     .filter((config) => isOverrideInUse(config, index))
     .map(({ name }) => formatName(name));

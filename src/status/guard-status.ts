@@ -26,7 +26,7 @@ export interface DanglingReferenceStatus {
   readonly suggestion: string;
 }
 
-/** What the guard holds. Null before the guard has listed the cluster. */
+/** What the guard holds. Null without a current list of each kind. */
 export interface HoldStatus {
   /** The hold that applies, as a Go duration. */
   readonly holdSuperseded: string | null;

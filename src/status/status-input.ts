@@ -8,14 +8,15 @@ import type { DanglingFinding } from './dangling-reference-detector.ts';
 
 /** What the status is described from. */
 export interface StatusInput {
-  readonly index: Pick<ReferenceIndex, 'byConfig' | 'isSynced' | 'listPools' | 'listUnreportedNodes' | 'pools'> & {
-    readonly reflectors: readonly Pick<FollowedKind, 'contentProblem' | 'isSynced' | 'resource'>[];
+  readonly index: Pick<ReferenceIndex, 'byConfig' | 'listPools' | 'listUnreportedNodes'> & {
+    readonly reflectors: readonly Pick<FollowedKind, 'contentProblem' | 'resource' | 'silentMs'>[];
   };
-  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
+  readonly configs: Pick<ConfigIndex, 'isForbidden' | 'objects' | 'resource' | 'silentMs'>;
   readonly history: UseHistory;
   readonly settings: Settings;
-  readonly findings: readonly DanglingFinding[];
-  readonly protectedConfigs: number;
+  /** Undefined if the guard may not read MachineConfigs, or has not listed each kind. */
+  readonly findings: readonly DanglingFinding[] | undefined;
+  readonly protectedConfigs: number | undefined;
   readonly expiries: readonly Expiry[];
   readonly tlsProfile: FollowedTlsProfile | undefined;
   readonly now: Date;

@@ -5,25 +5,21 @@ import type { Settings } from '../api/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { FollowedTlsProfile } from '../serving/tls-profile.ts';
-import {
-  type DanglingFinding,
-  DanglingReferenceDetector,
-  type DanglingReferenceDetectorOptions,
-  describeFinding,
-} from './dangling-reference-detector.ts';
+import { type DanglingFinding, DanglingReferenceDetector, describeFinding } from './dangling-reference-detector.ts';
 import { describeStatus } from './describe-status.ts';
 import { Lease } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import { INSTALLED_NAME } from '../api/paths.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
 import type { GuardStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
 
 export interface StatusReporterOptions extends Pick<StatusInput, 'history'> {
-  readonly index: StatusInput['index'] & DanglingReferenceDetectorOptions['index'];
+  readonly index: ReferenceIndex;
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'objects' | 'deletedAt'>;
+  readonly configs: ConfigIndex;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly settings: () => Settings;
@@ -58,9 +54,9 @@ export class StatusReporter {
     this.#writer = new StatusWriter({ ...options, onFailure: () => onTaskFailure('write the status') });
   }
 
-  /** Undefined if the guard may not read MachineConfigs. */
+  /** Undefined if the guard may not read MachineConfigs, and before the first check. */
   get danglingCount(): number | undefined {
-    return this.#options.configs.isForbidden ? undefined : this.#detector.findings.length;
+    return this.#options.configs.isForbidden ? undefined : this.#detector.findings?.length;
   }
 
   get protectedConfigs(): number | undefined {
@@ -82,14 +78,16 @@ export class StatusReporter {
     await Promise.all([...Object.entries(tasks).map(repeatTask), this.#lease.run(signal)]);
   }
 
-  #status(): GuardStatus {
-    const { settings, certificate, tlsProfile } = this.#options;
-    const { findings, protectedConfigs } = this.#detector;
+  /** Undefined while the first check runs: the status of another leader can already contain what it will find. */
+  #status(): GuardStatus | undefined {
+    const { settings, certificate, tlsProfile, index, configs } = this.#options;
+    const { findings } = this.#detector;
+    if (findings === undefined && index.isSynced && configs.isSynced) return undefined;
     return describeStatus({
       ...this.#options,
       settings: settings(),
-      findings,
-      protectedConfigs,
+      findings: configs.isForbidden ? undefined : findings,
+      protectedConfigs: this.protectedConfigs,
       expiries: certificate.expiries(),
       tlsProfile: tlsProfile?.(),
       now: this.#options.now(),

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/mco/machine-config.ts';
+import { MACHINE_CONFIGS } from '../../src/mco/resources.ts';
 import { parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
 import { describeStatus, findStalledRestores } from '../../src/status/describe-status.ts';
 import type { StatusInput } from '../../src/status/status-input.ts';
@@ -11,11 +12,8 @@ const POOL = parsePoolReferrer({ metadata: { name: 'worker' } });
 
 /** An index that has listed these pools. */
 function toIndex(pools: readonly PoolReferrer[]): StatusInput['index'] {
-  const { byConfig, pools: history } = indexOf(pools);
   return {
-    byConfig,
-    pools: history,
-    isSynced: true,
+    byConfig: indexOf(pools).byConfig,
     listPools: () => [...pools],
     listUnreportedNodes: () => [],
     reflectors: [],
@@ -24,7 +22,7 @@ function toIndex(pools: readonly PoolReferrer[]): StatusInput['index'] {
 
 const EMPTY: StatusInput = {
   index: toIndex([POOL]),
-  configs: { isSynced: true, isForbidden: false, objects: new Map() },
+  configs: { isForbidden: false, objects: new Map(), resource: MACHINE_CONFIGS, silentMs: 0 },
   history: { createdAt: () => undefined },
   settings: { mode: 'Enforce', holdSupersededMs: 7_200_000 },
   findings: [],

@@ -15,13 +15,20 @@ const override = ({ cluster }: VirtualWorld) => {
 const answer = (paths: RegExp, fault: Fault) => (world: VirtualWorld) => void world.answer(paths, fault);
 
 test.each<[string, (world: VirtualWorld) => void, ReplicaOptions, string, RegExp]>([
-  ['nodes that were not listed', answer(/nodes$/, 'hang'), {}, 'Ready', /^False Reading: not listed yet: nodes$/],
+  ['nodes that were not listed', answer(/nodes$/, 'hang'), {}, 'Ready', /^False Reading: no current list of nodes$/],
+  [
+    'the references of nodes that were not listed',
+    answer(/nodes$/, 'hang'),
+    {},
+    'ReferencesConsistent',
+    /^Unknown Reading: no current list of nodes$/,
+  ],
   [
     'MachineConfigs that were not listed',
     answer(/machineconfigs$/, 'hang'),
     {},
     'ReferencesConsistent',
-    /^Unknown Reading: not listed yet: machineconfigs$/,
+    /^Unknown Reading: no current list of machineconfigs$/,
   ],
   [
     'MachineConfigs that the guard may not read',
@@ -51,6 +58,33 @@ test.each<[string, (world: VirtualWorld) => void, ReplicaOptions, string, RegExp
   await world.addReplica({ isReady: false, ...options });
   await world.clock.pass(5_000);
   expect(world.findCondition(type)).toMatch(expected);
+});
+
+test('describes nodes that cannot be watched any more in a condition, until they can', async () => {
+  const { world, clock } = await startWorld();
+  const recover = world.answer(/nodes$/, { status: 403 });
+  for (const watch of world.faults.watches) watch.end();
+  await clock.pass(120_000);
+  expect(world.findCondition('Ready')).toMatch(/^True Serving: /);
+  await clock.pass(200_000);
+  expect(world.findCondition('Ready')).toMatch(/^False Reading: no current list of nodes$/);
+  recover();
+  await clock.pass(40_000);
+  expect(world.findCondition('Ready')).toMatch(/^True Serving: /);
+});
+
+test('of a new leader, never says that a missing config exists', async () => {
+  const { world, clock, replica } = await startWorld();
+  world.setNode('worker-1', MISSING);
+  await clock.within(5_000, 'the status has it', () => world.guard?.status?.danglingCount === 2);
+  await replica.end();
+  const since = clock.seconds;
+  const { name } = await world.addReplica();
+  await clock.pass(10_000);
+  const ofStatus = world.writes.filter(({ by, path, atSeconds }) => {
+    return by === name && path.endsWith('/status') && atSeconds >= since;
+  });
+  expect(ofStatus.map(({ body }) => body['status'])).toEqual([expect.objectContaining({ danglingCount: 2 })]);
 });
 
 test('lists 50 of many dangling references, and describes three', async () => {

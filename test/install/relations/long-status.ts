@@ -3,7 +3,7 @@ import { DEFAULT_SETTINGS } from '../../../src/api/settings.ts';
 import { LRUCache } from 'lru-cache';
 import { parseNodeReferrer, parsePoolReferrer } from '../../../src/mco/parse-referrer.ts';
 import { toConfigName } from '../../../src/mco/machine-config.ts';
-import { NODES } from '../../../src/mco/resources.ts';
+import { MACHINE_CONFIGS, NODES } from '../../../src/mco/resources.ts';
 import { MAX_DELETIONS, type RecordedDeletion } from '../../../src/review/answer-recorder.ts';
 import { MAX_RECORDED_REFERRERS } from '../../../src/review/verdict.ts';
 import type { DanglingFinding } from '../../../src/status/dangling-reference-detector.ts';
@@ -49,15 +49,14 @@ export async function writeLongStatus(): Promise<object> {
   const index = indexOf(referrers);
   const status = describeStatus({
     index: {
-      isSynced: true,
-      reflectors: [{ resource: NODES, isSynced: true, contentProblem: undefined }],
+      reflectors: [{ resource: NODES, silentMs: 0, contentProblem: undefined }],
       byConfig: index.byConfig,
       listPools: index.listPools.bind(index),
       listUnreportedNodes: index.listUnreportedNodes.bind(index),
-      pools: index.pools,
     },
     configs: {
-      isSynced: true,
+      resource: MACHINE_CONFIGS,
+      silentMs: 0,
       isForbidden: false,
       objects: new Map(MANY.map((number) => [toConfig(number).name, toConfig(number)])),
     },
