@@ -6,6 +6,8 @@ export interface UnreadableKind {
   /** The plural name, such as `nodes`. */
   readonly name: string;
   readonly reason: string;
+  /** Whether the guard lacks the right to list it. */
+  readonly isForbidden?: boolean;
 }
 
 /** What a decision about a config depends on. */

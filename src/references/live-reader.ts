@@ -1,7 +1,7 @@
 import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
 import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
 import type { KubeApi, Purpose } from '../kube/api.ts';
-import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
+import { ApiError, describeError, hasStatus, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
 import type { ObjectFilter } from '../kube/lists/protobuf-list-parser.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -138,7 +138,7 @@ class LiveRead {
   readonly #configs: ReadonlySet<ConfigName>;
   readonly #nodeFilter: ObjectFilter;
   readonly #aborted = new AbortController();
-  readonly #problems = new Map<string, string>();
+  readonly #problems = new Map<string, Omit<UnreadableKind, 'name'>>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
   #restarts = 0;
   #isConsistent = false;
@@ -209,7 +209,7 @@ class LiveRead {
   async #read(resource: Resource<Referrer>, onHead?: () => void): Promise<string | undefined> {
     const { signal } = this.#aborted;
     const backoff = new Backoff(100, 1_000);
-    this.#problems.set(resource.name, 'no complete answer in time');
+    this.#problems.set(resource.name, { reason: 'no complete answer in time' });
     while (!signal.aborted) {
       try {
         const referrers = await this.#list(resource, onHead);
@@ -218,7 +218,7 @@ class LiveRead {
         return formatVersions(referrers);
       } catch (error) {
         if (signal.aborted) return undefined;
-        this.#problems.set(resource.name, describeError(error));
+        this.#problems.set(resource.name, { reason: describeError(error), isForbidden: hasStatus(error, 403) });
         if (!isRetryable(error)) return undefined;
         const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
         await sleep(Math.max(retryAfterMs, backoff.next()), signal);
@@ -257,8 +257,8 @@ class LiveRead {
   /** In a fixed order, because people and log searches compare messages. */
   #findUnreadable(): UnreadableKind[] {
     const unreadable = REFERRER_RESOURCES.flatMap(({ name }) => {
-      const reason = this.#problems.get(name);
-      return reason === undefined ? [] : [{ name, reason }];
+      const problem = this.#problems.get(name);
+      return problem === undefined ? [] : [{ name, ...problem }];
     });
     if (!this.#isConsistent && (this.#restarts >= MANY_RESTARTS || unreadable.length === 0)) {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });

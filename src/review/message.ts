@@ -101,11 +101,12 @@ function formatWayIntoPool({ name, conflictingPools }: StuckNode): string {
 export function explainUnverified(name: ConfigName | undefined, unreadable: readonly UnreadableKind[]): string[] {
   const causes = unreadable.map((kind) => `${kind.name}: ${toPrintableLine(kind.reason, 160)}`);
   const config = name === undefined ? 'the config' : formatName(name);
-  return [
-    `could not verify whether ${config} is in use (${joinWithAnd(causes)}).`,
-    'Nothing was deleted. Retry.',
-    "If it persists, check the guard's logs, its RBAC and its connection to the API server.",
-  ];
+  const forbidden = unreadable.filter(({ isForbidden }) => isForbidden).map((kind) => kind.name);
+  const wayOut =
+    forbidden.length === 0
+      ? ". Retry. If it persists, check the guard's logs, its RBAC and its connection to the API server."
+      : `: the guard lacks the right to list ${joinWithAnd(forbidden)}. Apply its manifests again, then retry.`;
+  return [`could not verify whether ${config} is in use (${joinWithAnd(causes)}).`, `Nothing was deleted${wayOut}`];
 }
 
 /** Returns what the client should know of a deletion that is allowed. */

@@ -326,7 +326,11 @@ describe('over HTTPS', () => {
     const answerOthers = (other: string) => ([NODES, BUILDS].includes(other) ? 'pass' : discovery);
     const fault = answer === 'breaks' ? BREAKS : answer;
     const { unreadable, attempts } = await readWithFault(path, fault, answerOthers, ENDLESS);
-    expect(unreadable).toContainEqual({ name, reason: expect.stringContaining(problem) as string });
+    expect(unreadable).toContainEqual({
+      name,
+      reason: expect.stringContaining(problem) as string,
+      isForbidden: problem.includes('answered 403'),
+    });
     // On a busy machine, silence causes some more.
     expect(attempts === ENDLESS).toBe(lists === 3);
   });
@@ -339,7 +343,7 @@ describe('over HTTPS', () => {
     seenVersions.set(name, String(listed + 1));
     const { unreadable, attempts } = await readWithFault(path, 'pass');
     const reason = `the list has version ${listed}, but ${listed + 1} was seen before`;
-    expect(unreadable).toContainEqual({ name, reason });
+    expect(unreadable).toContainEqual({ name, reason, isForbidden: false });
     expect(attempts).toBe(3);
     // The watches found that the versions went back. Versions that are not numbers cannot be compared.
     for (const version of [String(listed), 'a-version']) {
