@@ -18,7 +18,6 @@ export interface AuthoritySecretOptions {
   readonly name: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  readonly now?: () => Date;
 }
 
 /** A leaf must outlive an outage of the API server. */
@@ -32,7 +31,9 @@ const SERVICE = 'machineconfig-guard';
  * stays. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
-  const { api, namespace, name, log, signal, now = () => new Date() } = options;
+  const { api, namespace, name, log, signal } = options;
+  // The API server checks the leaf by its own clock.
+  const now = api.now.bind(api);
   const secret = `secret ${namespace}/${name}`;
   const problem = new ProblemLog(log, `${secret} can be used again`);
   let certificate: ServingCertificate | undefined;

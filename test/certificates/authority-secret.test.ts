@@ -70,6 +70,13 @@ test('waits at start until the Secret contains a valid authority', async () => {
   ]);
 });
 
+test('issues a certificate that is valid by the clock of the API server', async () => {
+  const world = await VirtualWorld.start({ replicas: 0 });
+  world.apiClockOffsetMs = 8 * DAY_MS;
+  const replica = await world.addReplica({ followsSecret: true });
+  expect((await replica.shakeHands('securePort')).ca).toBe(false);
+});
+
 test('issues one certificate, and not one a second, while the authority ends soon', async () => {
   const world = await VirtualWorld.start({ replicas: 0 });
   const { clock } = world;
@@ -89,7 +96,8 @@ test('logs that it cannot issue a certificate for the name of its Service', asyn
   const json = async () => await Promise.resolve({ kind: 'Secret', data });
   const { log, messages } = memoryLog();
   const stop = new AbortController();
-  const options = { api: { json } as unknown as KubeApi, log, signal: stop.signal, namespace: 'ä', name: 'x' };
+  const api = { json, now: () => new Date() } as unknown as KubeApi;
+  const options = { api, log, signal: stop.signal, namespace: 'ä', name: 'x' };
   const following = followAuthoritySecret(options);
   const problem: unknown = expect.stringMatching(/^cannot issue a serving certificate: .* cannot be verified for /);
   await expect.poll(messages).toEqual([problem]);

@@ -34,6 +34,8 @@ interface Surroundings {
   readonly network: VirtualNetwork;
   readonly cluster: InMemoryCluster;
   readonly authorities: readonly Authority[];
+  /** By the clock of the API server. */
+  readonly apiNow: Date;
   readonly findUsed: () => ReadonlySet<unknown>;
 }
 
@@ -153,7 +155,7 @@ export async function startReplica(
     const certificate = once(socket, 'secureConnect').then(() => {
       // Node returns it only once.
       const certificate = socket.getPeerX509Certificate();
-      const problem = findCertificateProblem(certificate, authorities);
+      const problem = findCertificateProblem(certificate, authorities, world.apiNow);
       if (problem !== undefined) socket.destroy(new Error(problem));
       return certificate;
     });
@@ -281,10 +283,10 @@ async function issueFixedLeaf([authority]: readonly Authority[], days: number): 
 function findCertificateProblem(
   certificate: X509Certificate | undefined,
   authorities: readonly Authority[],
+  now: Date,
 ): string | undefined {
   if (certificate === undefined) return 'no certificate';
   const { notBefore, notAfter } = readValidity(certificate);
-  const now = new Date();
   if (now < notBefore || now > notAfter) return `certificate has expired or is not yet valid: ${certificate.validTo}`;
   if (certificate.checkHost(SERVICE) === undefined) return 'certificate is valid for another name';
   const isSigned = authorities.some(({ certificatePem }) =>
