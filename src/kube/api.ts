@@ -40,7 +40,6 @@ export interface ApiRequest {
 
 /** A response with a 2xx status. Its body must be read to the end or destroyed. */
 export interface ApiResponse {
-  readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: IncomingMessage;
 }
@@ -181,7 +180,7 @@ export class KubeApi {
     const date = parseTime(response.headers.date);
     if (date !== undefined) this.#lastDate = { date, at: performance.now() };
     const status = response.statusCode ?? 0;
-    if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
+    if (status >= 200 && status < 300) return { headers: response.headers, body: response };
     throw await readApiError(status, response, signal);
   }
 }

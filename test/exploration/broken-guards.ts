@@ -48,7 +48,7 @@ const expectEarlyHeads: BrokenGuard = (_parts, api) => {
         yield* (await answer).body;
       })(),
     );
-    return await Promise.resolve({ status: 200, headers: {}, body: body as ApiResponse['body'] });
+    return await Promise.resolve({ headers: {}, body: body as ApiResponse['body'] });
   };
 };
 

@@ -61,7 +61,7 @@ export class ControlledApi implements Pick<KubeApi, 'json' | 'request'> {
   async request(request: ApiRequest): Promise<ApiResponse> {
     const { text, servedAt } = await this.#send(request);
     const body = Readable.from([Buffer.from(text)]) as ApiResponse['body'];
-    return { status: 200, headers: { date: servedAt.toUTCString() }, body };
+    return { headers: { date: servedAt.toUTCString() }, body };
   }
 
   /** An API server serves the call. */

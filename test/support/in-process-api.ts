@@ -28,6 +28,6 @@ export class InProcessApi implements Pick<KubeApi, 'json' | 'request'> {
 
   async request(request: ApiRequest): Promise<ApiResponse> {
     const body = Readable.from([Buffer.from(JSON.stringify(await this.json(request)))]);
-    return { status: 200, headers: {}, body: body as ApiResponse['body'] };
+    return { headers: {}, body: body as ApiResponse['body'] };
   }
 }

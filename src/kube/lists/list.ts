@@ -7,6 +7,7 @@ import { isNotFound, MalformedList } from '../errors.ts';
 import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
 import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
+import { toListPath } from '../api-paths.ts';
 import type { Resource } from '../resource.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
@@ -86,9 +87,8 @@ export async function listCollection(
   const { kind, isMetadataOnly = false, isNamespaced = path.includes('/namespaces/') } = resource;
   // `/api/v1/nodes` or `/apis/GROUP/VERSION/RESOURCE`.
   const apiVersion = path.startsWith('/apis/') ? path.split('/').slice(2, 4).join('/') : 'v1';
-  const search = new URLSearchParams(query).toString();
   const response = await api.request({
-    path: search === '' ? path : `${path}?${search}`,
+    path: toListPath(path, query),
     accept: chooseMediaType(resource),
     purpose,
     signal,
