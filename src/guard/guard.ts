@@ -158,7 +158,7 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
 
 export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'settings' | 'status' | 'tlsPolicy'> {
   readonly loadCertificate: (signal: AbortSignal) => Promise<ServingCertificate>;
-  readonly initialSpec: NonNullable<SettingsFollowerOptions['initialSpec']>;
+  readonly initialSpec: SettingsFollowerOptions['initialSpec'];
   /** The default is the namespace of the pod. */
   readonly leaseNamespace: string | undefined;
 }

@@ -12,8 +12,8 @@ import { findCurrentSettings } from '../review/decide.ts';
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  /** The spec of an object that the follower creates; empty by default. */
-  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
+  /** The spec of an object that the follower creates. */
+  readonly initialSpec: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
 }
 
 /** A change takes effect within two seconds. */
@@ -74,7 +74,7 @@ export class SettingsFollower implements FollowedSettings {
 
   /** A 409 means that another replica was faster. */
   async #createIfDue(signal: AbortSignal): Promise<void> {
-    const { api, log, initialSpec = {} } = this.#options;
+    const { api, log, initialSpec } = this.#options;
     if (performance.now() < this.#createAt) return;
     this.#createAt = performance.now() + CREATE_INTERVAL_MS;
     const body = {

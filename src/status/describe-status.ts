@@ -25,7 +25,7 @@ const RENEWAL_ADVICE = {
 };
 const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];
 
-const JUDGES: Readonly<Record<Condition['type'], (input: StatusInput) => Judgement | undefined>> = {
+const JUDGES: Readonly<Record<Condition['type'], (input: StatusInput) => Judgement>> = {
   Ready: judgeReadiness,
   ReferencesConsistent: judgeReferences,
   RestoresComplete: judgeRestores,
@@ -34,15 +34,18 @@ const JUDGES: Readonly<Record<Condition['type'], (input: StatusInput) => Judgeme
   TLSProfileApplied: judgeTlsProfile,
 };
 
+/** Only current lists show that these are True. */
+const OF_LISTS = new Set<Condition['type']>(['ReferencesConsistent', 'RestoresComplete', 'OverridesUnused']);
+
 /** Describes what the guard has found, by the rules of its answers. */
 export function describeStatus(input: StatusInput): GuardStatus {
   const { configs, findings = [], protectedConfigs = null, settings } = input;
-  const hasListed = !configs.isForbidden && describeUnlisted(input) === undefined;
-  const conditions = CONDITION_TYPES.flatMap((type): Condition[] => {
+  const unlisted = describeUnlisted(input);
+  const conditions = CONDITION_TYPES.map((type): Condition => {
     const judgement = JUDGES[type](input);
-    if (judgement === undefined) return [];
-    const [status, reason, message] = judgement;
-    return [{ type, status, reason, message }];
+    const isUnread = unlisted !== undefined && OF_LISTS.has(type) && judgement[0] === 'True';
+    const [status, reason, message] = isUnread ? (['Unknown', 'Reading', unlisted] as const) : judgement;
+    return { type, status, reason, message };
   });
   return {
     mode: settings.mode,
@@ -55,7 +58,7 @@ export function describeStatus(input: StatusInput): GuardStatus {
       const config = finding.config === undefined ? '' : formatName(finding.config);
       return { kind, name, field, config, since, deletedAt, explanation, suggestion };
     }),
-    ...(hasListed ? describeHolds(input) : NO_HOLDS),
+    ...(configs.isForbidden || unlisted !== undefined ? NO_HOLDS : describeHolds(input)),
     conditions,
   };
 }
@@ -81,15 +84,9 @@ function judgeReadiness(input: StatusInput): Judgement {
     : ['False', 'Reading', unlisted];
 }
 
-function judgeReferences(input: StatusInput): Judgement {
-  const { configs, findings = [] } = input;
+function judgeReferences({ configs, findings = [] }: StatusInput): Judgement {
   if (configs.isForbidden) return FORBIDDEN;
-  if (findings.length === 0) {
-    const unlisted = describeUnlisted(input);
-    return unlisted === undefined
-      ? ['True', 'AllExist', 'every referenced MachineConfig exists']
-      : ['Unknown', 'Reading', unlisted];
-  }
+  if (findings.length === 0) return ['True', 'AllExist', 'every referenced MachineConfig exists'];
   const described = findings.slice(0, MAX_DESCRIBED).map(describeFinding).join('. ');
   const more = findings.length > MAX_DESCRIBED ? `. And ${findings.length - MAX_DESCRIBED} more` : '';
   return ['False', 'DanglingReferences', `${countNoun(findings.length, 'dangling reference')}: ${described}${more}`];
@@ -109,11 +106,8 @@ function judgeRestores({ index, now }: StatusInput): Judgement {
 }
 
 /** Such an annotation lets any prune delete the config. */
-function judgeOverrides(input: StatusInput): Judgement {
-  const { index, configs } = input;
+function judgeOverrides({ index, configs }: StatusInput): Judgement {
   if (configs.isForbidden) return FORBIDDEN;
-  const unlisted = describeUnlisted(input);
-  if (unlisted !== undefined) return ['Unknown', 'Reading', unlisted];
   const overridden = [...configs.objects.values()]
     .filter((config) => isOverrideInUse(config, index))
     .map(({ name }) => formatName(name));
@@ -135,9 +129,7 @@ function judgeCertificates({ expiries, now }: StatusInput): Judgement {
   return ['True', expiries.some(isDue) ? 'ExpiresSoon' : 'Valid', described.join(', ')];
 }
 
-function judgeTlsProfile({ tlsProfile }: StatusInput): Judgement | undefined {
-  if (tlsProfile === undefined) return undefined;
-  const { profile, problem } = tlsProfile;
+function judgeTlsProfile({ tlsProfile: { profile, problem } }: StatusInput): Judgement {
   if (problem === undefined) return ['True', profile.type, describeTlsProfile(profile)];
   return [problem.reason === 'Unsupported' ? 'False' : 'Unknown', problem.reason, problem.message];
 }

@@ -18,6 +18,6 @@ export interface StatusInput {
   readonly findings: readonly DanglingFinding[] | undefined;
   readonly protectedConfigs: number | undefined;
   readonly expiries: readonly Expiry[];
-  readonly tlsProfile: FollowedTlsProfile | undefined;
+  readonly tlsProfile: FollowedTlsProfile;
   readonly now: Date;
 }

@@ -25,7 +25,7 @@ export interface StatusReporterOptions extends Pick<StatusInput, 'history'> {
   readonly settings: () => Settings;
   readonly stored: StatusWriterOptions['stored'];
   readonly answers: StatusWriterOptions['answers'];
-  readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
+  readonly tlsProfile: () => FollowedTlsProfile;
   readonly leaseNamespace: string;
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
@@ -89,7 +89,7 @@ export class StatusReporter {
       findings: configs.isForbidden ? undefined : findings,
       protectedConfigs: this.protectedConfigs,
       expiries: certificate.expiries(),
-      tlsProfile: tlsProfile?.(),
+      tlsProfile: tlsProfile(),
       now: this.#options.now(),
     });
   }

@@ -5,6 +5,7 @@ import { parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
 import { describeStatus, findStalledRestores } from '../../src/status/describe-status.ts';
 import type { StatusInput } from '../../src/status/status-input.ts';
 import type { PoolReferrer } from '../../src/mco/referrer.ts';
+import { INTERMEDIATE } from '../../src/serving/tls-profile.ts';
 import { indexOf } from '../support/reference-index.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
@@ -28,7 +29,7 @@ const EMPTY: StatusInput = {
   findings: [],
   protectedConfigs: 0,
   expiries: [],
-  tlsProfile: undefined,
+  tlsProfile: { profile: INTERMEDIATE },
   now: NOW,
 };
 
@@ -80,6 +81,7 @@ test('describes a cluster without findings', () => {
     ['RestoresComplete', 'True', 'NoneStalled'],
     ['OverridesUnused', 'True', 'NoneInUse'],
     ['CertificatesValid', 'True', 'Valid'],
+    ['TLSProfileApplied', 'True', 'Intermediate'],
   ]);
 });
 

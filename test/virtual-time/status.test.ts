@@ -24,6 +24,13 @@ test.each<[string, (world: VirtualWorld) => void, ReplicaOptions, string, RegExp
     /^Unknown Reading: no current list of nodes$/,
   ],
   [
+    'the restores of pools that were not listed',
+    answer(/machineconfigpools$/, 'hang'),
+    {},
+    'RestoresComplete',
+    /^Unknown Reading: no current list of machineconfigpools$/,
+  ],
+  [
     'MachineConfigs that were not listed',
     answer(/machineconfigs$/, 'hang'),
     {},
