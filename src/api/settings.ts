@@ -1,5 +1,5 @@
 import { parseDuration } from '../common/duration.ts';
-import type { Moment } from '../common/moment.ts';
+import type { Moment } from '../common/wait.ts';
 
 /** Every mode, the strictest first. */
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;

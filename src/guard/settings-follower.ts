@@ -4,7 +4,7 @@ import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError, hasStatus, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { type Moment, readClocks } from '../common/moment.ts';
+import { type Moment, readClocks } from '../common/wait.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../api/paths.ts';
 import { findCurrentSettings } from '../review/decide.ts';

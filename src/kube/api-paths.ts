@@ -28,9 +28,3 @@ export function parseCollection(path: string) {
   const apiVersion = group === '' ? version : `${group}/${version}`;
   return { apiVersion, group, version, resource, isNamespaced: namespace !== undefined };
 }
-
-/** Returns the path of a list with this query. */
-export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
-  const search = new URLSearchParams(query).toString();
-  return search === '' ? collection : `${collection}?${search}`;
-}

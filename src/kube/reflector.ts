@@ -4,10 +4,9 @@ import { formatMebibytes } from '../common/printable-text.ts';
 import { type ApiObject, isNumber, isOlderVersion, MalformedObject } from './api-object.ts';
 import { type ApiResponse, type KubeApi, type Purpose, WATCHES } from './api.ts';
 import { ApiUnreachable, describeError, hasStatus, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
-import { listResource } from './lists/list.ts';
+import { listResource, toListPath } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
-import { toListPath } from './api-paths.ts';
 import { ACCEPT_METADATA, ACCEPT_METADATA_LIST } from './media-types.ts';
 import type { Resource } from './resource.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Moment, readClocks } from '../common/moment.ts';
+import { type Moment, readClocks } from '../common/wait.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
 

@@ -72,7 +72,8 @@ export class ReferenceIndex {
 
   /**
    * Names and versions of all pools and builds at some moment before this call. Undefined unless the index follows both
-   * kinds. Equal texts mean that nothing has changed in between, because the API server repeats no version.
+   * kinds. Equal texts mean that nothing has changed in between, because the API server repeats no version. After a
+   * restore of etcd it does, but would have to give the version of the index to a pool that changes during the read.
    */
   formatPoolsAndBuilds(): string | undefined {
     const followed = [this.#poolReflector, this.#builds];

@@ -7,7 +7,7 @@ import { type ConfigName, findOverrideReason, formatName, isRenderedConfig } fro
 import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import type { ReferenceGroup } from '../references/config-referrers.ts';
-import { measureAge } from '../common/moment.ts';
+import { measureAge } from '../common/wait.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */

@@ -9,7 +9,7 @@ import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
 import type { ConfigReferrers } from '../references/config-referrers.ts';
 import { findCurrentSettings } from '../review/decide.ts';
-import { measureAge } from '../common/moment.ts';
+import { measureAge } from '../common/wait.ts';
 
 export interface MetricsOptions {
   /** Also has the metrics of others. */

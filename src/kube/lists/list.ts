@@ -7,7 +7,6 @@ import { isNotFound, MalformedList } from '../errors.ts';
 import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
 import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
-import { toListPath } from '../api-paths.ts';
 import type { Resource } from '../resource.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
@@ -69,6 +68,12 @@ export interface CollectionOptions {
    * contains no later write (kubernetes, apiserver/pkg/endpoints/handlers/get.go, ListResource).
    */
   readonly onHead?: (() => void) | undefined;
+}
+
+/** Returns the path of a list with this query. */
+export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? collection : `${collection}?${search}`;
 }
 
 /**
