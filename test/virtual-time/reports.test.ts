@@ -107,7 +107,7 @@ test('a pool that stays paused for a restore is reported', async () => {
   expect((await replica.scrape()).get('mcguard_stalled_restores')).toBe(1);
 });
 
-test('a pool that was just paused for a restore is not reported, although the clock of the guard is wrong', async () => {
+test('a pool that was just paused for a restore is not reported if the clock of the guard is wrong', async () => {
   const { world, clock, replica } = await startWorld();
   world.apiClockOffsetMs = -DAY_MS;
   const annotation = 'machineconfig-guard.io/paused-for-restore';
