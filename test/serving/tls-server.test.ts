@@ -60,6 +60,12 @@ test('serves new connections with a new certificate, if it belongs to its key, a
   expect((await createClient()()).serial).not.toBe(serial);
 });
 
+test('speaks HTTP/1.1 with a client that prefers HTTP/2, such as Prometheus', async () => {
+  const socket = (await startTestServer()).connectTls({ ALPNProtocols: ['h2', 'http/1.1'] });
+  await once(socket, 'secureConnect');
+  expect(socket.alpnProtocol).toBe('http/1.1');
+});
+
 test('does not repeat a handshake on an open connection', async () => {
   const socket = (await startTestServer()).connectTls({ maxVersion: 'TLSv1.2' });
   await once(socket, 'secureConnect');
