@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { Agent } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { type ApiRequest, KubeApi, LISTS, type Purpose, Transport, WATCHES } from '../../src/kube/api.ts';
@@ -94,6 +95,19 @@ test('sends a request to an IPv6 address', async () => {
   });
   expect(create.mock.calls[0]?.[0]).toMatchObject({ host: '2001:db8::10', port: '6443' });
   expect(received?.host).toBe('[2001:db8::10]:6443');
+});
+
+test('sends and reads bodies in UTF-8, and sends the length in bytes', async () => {
+  const bodies: string[] = [];
+  const { send } = await startApi((request, response) => {
+    void text(request).then((body) => {
+      bodies.push(body);
+      response.end(body);
+    });
+  });
+  const body = { user: 'Zoë', reason: '救' };
+  expect(await send({ method: 'POST', body })).toEqual(body);
+  expect(bodies).toEqual([JSON.stringify(body)]);
 });
 
 test('rejects with the 401 if the kubeconfig can no longer be read', async () => {
