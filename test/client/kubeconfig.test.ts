@@ -194,6 +194,20 @@ test.each<[string, object]>([
   expect((await connection.credentials()).headers).toEqual({ Authorization: 'Bearer def' });
 });
 
+test('is logging in until the command of the kubeconfig has ended', async () => {
+  const credential = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    kind: 'ExecCredential',
+    status: { token: 'abc' },
+  };
+  const exec = { apiVersion: credential.apiVersion, command: 'echo', args: [JSON.stringify(credential)] };
+  const connection = loadConnection({ kubeconfig: writeKubeconfig('k', 'k', { exec }) });
+  const reading = connection.credentials();
+  expect(connection.isLoggingIn).toBe(true);
+  expect((await reading).headers).toEqual({ Authorization: 'Bearer abc' });
+  expect(connection.isLoggingIn).toBe(false);
+});
+
 test('keeps credentials for 10 s', async () => {
   fakeUntilEnd('Date');
   const config = new KubeConfig();
