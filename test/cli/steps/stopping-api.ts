@@ -1,4 +1,4 @@
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import type { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
@@ -52,6 +52,8 @@ export class StoppingApi extends InProcessApi {
     else this.requests.push(request);
     if (this.#stop !== 'Ctrl-C') throw ERRORS[this.#stop];
     this.#stopped.abort();
+    // Otherwise the run would end only with the answer.
+    expect.soft(request.signal.aborted, request.path).toBe(true);
     throw this.signal.reason;
   }
 }
