@@ -76,6 +76,20 @@ export const RIGHT_RELATIONS: readonly Relation[] = [
     },
   },
   {
+    // An exec over a WebSocket is a GET, for which Kubernetes wants the verb create from 1.35 on.
+    rule: 'the role of restore --from node/NAME suffices in each version of Kubernetes, and allows nothing else',
+    check: (installed) => {
+      const roles = installed.list('ClusterRole').filter(({ metadata }) => metadata.name.endsWith('-from-node'));
+      expect(roles).not.toEqual([]);
+      for (const { rules } of roles)
+        expect(required(rules).flatMap((rule) => expandRule(rule, undefined))).toEqual([
+          'list pods',
+          'get pods/exec',
+          'create pods/exec',
+        ]);
+    },
+  },
+  {
     rule: 'everybody who may view the cluster may read the settings and the status, and change neither',
     checkGuard: (guard) => {
       const aggregated = guard.list('ClusterRole').filter(({ metadata }) => {
