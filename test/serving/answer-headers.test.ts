@@ -18,6 +18,7 @@ const COMMON = new Set(['connection', 'content-length', 'content-type', 'date', 
 test.each([
   ['a probe that succeeds', health, 'get', '/healthz', {}, 200, { 'cache-control': 'no-store' }],
   ['a probe that fails', health, 'get', '/readyz', {}, 503, { 'cache-control': 'no-store' }],
+  ['a probe with long headers', health, 'get', '/healthz', { a: 'x'.repeat(4_096) }, 431, {}],
   ['another method', health, 'post', '/healthz', {}, 405, { allow: 'GET' }],
   ['another path', health, 'get', '/healthz/', {}, 404, {}],
   ['another case', health, 'get', '/Healthz', {}, 404, {}],
