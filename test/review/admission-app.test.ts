@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { Agent, createServer, type IncomingMessage } from 'node:http';
+import { Agent, createServer } from 'node:http';
 import { connect } from 'node:net';
-import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Express } from 'express';
@@ -9,7 +8,6 @@ import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { denyBadReview } from '../../src/review/decide.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
-import { BodyReader } from '../../src/review/body-reader.ts';
 import { computeDeadlineMs, createAdmissionApp } from '../../src/review/admission-app.ts';
 import { listen } from '../../src/serving/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
@@ -47,13 +45,12 @@ beforeEach(() => {
   app = createApp();
 });
 
-function createApp(started = Promise.resolve()) {
+function createApp() {
   const memory = memoryLog();
   ({ lines } = memory);
   return createAdmissionApp({
     log: memory.log,
     serving,
-    started,
     settings: followed,
     recorder: { record: (judged, call) => onAnswer({ ...judged, ...call }) },
     judge: {
@@ -139,22 +136,6 @@ test('answers the next review after it cannot record an answer', async () => {
   await expect.poll(() => lines).toMatchObject([line, line]);
 });
 
-test('judges no review before the guard has started', async () => {
-  let start = (): void => {};
-  const started = new Promise<void>((resolve) => (start = resolve));
-  let isStarted = false;
-  judge = async (review, signal) => {
-    expect(isStarted).toBe(true);
-    return await allowUnused(review, signal);
-  };
-  app = createApp(started.then(() => void (isStarted = true)));
-  const answered = post();
-  // The whole request arrives first.
-  for (let turn = 0; turn < 100; turn += 1) await nextTurn();
-  start();
-  expect(await answered).toMatchObject({ allowed: true });
-});
-
 describe('a body that does not arrive', () => {
   /** Serves over TCP, so that a test can send parts of a request. Only the test lets time pass. */
   async function serve() {
@@ -198,14 +179,6 @@ describe('a body that does not arrive', () => {
     const message = 'whether the config is in use (the guard: the request body did not arrive in time)';
     await expect.poll(() => answers).toMatchObject([{ review: { uid: UID } }]);
     expect(answers[0]?.verdict.message).toContain(`MCG_UNVERIFIED: could not verify ${message}`);
-  });
-
-  test('keeps no body of a request that it has answered', async () => {
-    const arriving = Object.assign(new PassThrough(), { headers: { 'content-length': '9' } });
-    const read = new BodyReader().read(arriving as unknown as IncomingMessage, String, 1);
-    expect(arriving.listenerCount('data')).toBe(1);
-    await expect(read).rejects.toThrow('the request body did not arrive in time');
-    expect(arriving.listenerCount('data')).toBe(0);
   });
 
   test('evicts the oldest body for later bodies beyond 16 MiB', async () => {

@@ -18,7 +18,8 @@ test('renews the Lease every 26 s, each request takes 10 s, and a release at the
     requests.push({ ...request, atMs: performance.now() - startedAt });
     if (hangs) await sleep(60_000, signal);
     signal.throwIfAborted();
-    return await Promise.resolve({ metadata: { resourceVersion: '7' }, spec: { holderIdentity: 'a' } });
+    const holderIdentity = requests.length === 1 ? '' : 'a';
+    return await Promise.resolve({ metadata: { resourceVersion: '7' }, spec: { holderIdentity } });
   };
   const { log } = memoryLog();
   const stop = new AbortController();
@@ -27,15 +28,16 @@ test('renews the Lease every 26 s, each request takes 10 s, and a release at the
   const running = lease.run(stop.signal).then(() => performance.now() - startedAt);
   await vi.advanceTimersByTimeAsync(26_000);
   const read = { path: `${LEASES}/l`, timeoutMs: 10_000 };
-  const toWrite = (renewTime: string) => {
-    const spec = { holderIdentity: 'a', leaseDurationSeconds: 137, renewTime };
+  const toWrite = (renewTime: string, times: object = {}) => {
+    const spec = { holderIdentity: 'a', leaseDurationSeconds: 137, renewTime, ...times };
     const metadata = { name: 'l', namespace: 'n', resourceVersion: '7' };
     const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
     return { ...read, method: 'PATCH', contentType: 'application/merge-patch+json', body };
   };
+  const acquireTime = '2026-11-21T12:00:00.123000Z';
   expect(requests).toEqual([
     { ...read, atMs: 0 },
-    { ...toWrite('2026-11-21T12:00:00.123000Z'), atMs: 0 },
+    { ...toWrite(acquireTime, { acquireTime }), atMs: 0 },
     { ...read, atMs: 26_000 },
     { ...toWrite('2026-11-21T12:00:26.123000Z'), atMs: 26_000 },
   ]);
