@@ -95,21 +95,6 @@ test.each<[string, number, () => void]>([
   expect(readStatus().conditions).toEqual([{ ...status?.conditions[0], ...observed }, foreign]);
 });
 
-test('writes all fields with the version that was read, as a merge patch', async () => {
-  const resourceVersion = cluster.get(GUARDS, 'cluster')?.metadata.resourceVersion;
-  await write();
-  const written = { observedGeneration: 1, lastTransitionTime: '2026-11-21T12:00:10Z' };
-  const conditions = [{ type: 'ReferencesConsistent', status: 'True', reason: 'R', message: 'm', ...written }];
-  expect(api.requests).toMatchObject([
-    {
-      method: 'PATCH',
-      path: '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster/status',
-      contentType: 'application/merge-patch+json',
-      body: { metadata: { resourceVersion }, status: { ...toStatus(1), observedGeneration: 1, conditions } },
-    },
-  ]);
-});
-
 test('writes the status once if the CRD drops a field', async () => {
   const json = api.json.bind(api);
   api.json = async (request) => {

@@ -18,9 +18,9 @@ export class InProcessApi implements Pick<KubeApi, 'json' | 'request'> {
   async json(request: ApiRequest): Promise<unknown> {
     this.requests.push(request);
     if (this.failure !== undefined) throw this.failure;
-    const { method = 'GET', path, accept, body } = request;
+    const { method = 'GET', path, accept, contentType = 'application/json', body } = request;
     // A GET reads the cluster before the first await, so its answer is that of the moment of the call.
-    const answer = await handleRequest(this.#cluster, { method, path, accept, body });
+    const answer = await handleRequest(this.#cluster, { method, path, accept, contentType, body });
     const { reason = '', message = '' } = answer.body as { reason?: string; message?: string };
     if (answer.status >= 400) throw new ApiError(answer.status, reason, message);
     return answer.body;

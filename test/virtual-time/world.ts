@@ -211,7 +211,8 @@ export class VirtualWorld {
       this.writes.push({ by, method, path, body, atSeconds: this.clock.seconds });
     }
     if (this.faults.apply(request, response)) return;
-    await sendAnswer(this.cluster, { method, path, accept: headers.accept, body }, response);
+    const { accept, 'content-type': contentType } = headers;
+    await sendAnswer(this.cluster, { method, path, accept, contentType, body }, response);
     if (response.writableEnded) return;
     const seconds = Number(new URL(path, 'https://api').searchParams.get('timeoutSeconds'));
     const timer = setTimeout(() => response.end(), seconds * 1_000);

@@ -62,7 +62,8 @@ export class ApiServer {
     const { method = '', url: path = '/', headers } = request;
     const payload = await text(request);
     const sent: unknown = payload === '' ? undefined : JSON.parse(payload);
-    await sendAnswer(cluster, { method, path, accept: headers.accept, body: sent }, response);
+    const { accept, 'content-type': contentType } = headers;
+    await sendAnswer(cluster, { method, path, accept, contentType, body: sent }, response);
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { toSeconds } from '../../../src/common/duration.ts';
+import { MERGE_PATCH } from '../../../src/kube/api.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import { askWebhooks } from './admission.ts';
 import type { Change, InMemoryCluster, KubeObject, NewObject } from './in-memory-cluster.ts';
@@ -10,6 +11,8 @@ export interface ClusterRequest {
   readonly method: string;
   readonly path: string;
   readonly accept?: string | undefined;
+  /** Of the body. If it is undefined, a test has made the request itself. */
+  readonly contentType?: string | undefined;
   readonly body?: unknown;
   readonly user?: string;
 }
@@ -80,7 +83,7 @@ function matchesLabel(labels: Readonly<Record<string, string>>, term: string): b
 
 async function write(
   cluster: InMemoryCluster,
-  { method, body, user = ADMIN_USER }: ClusterRequest,
+  { method, body, contentType = MERGE_PATCH, user = ADMIN_USER }: ClusterRequest,
   { kind, version, name = '', namespace, isStatus }: ResourcePath,
   query: URLSearchParams,
 ): Promise<object> {
@@ -106,6 +109,7 @@ async function write(
     return { ...created, metadata: shown };
   }
   if (method === 'PATCH') {
+    if (contentType !== MERGE_PATCH) throw new ApiError(415, 'UnsupportedMediaType', `not ${MERGE_PATCH}`);
     const { status, ...others } = fields;
     const isSplit = kind.hasStatus && 'status' in fields;
     const ofStatus = { metadata: fields.metadata ?? {}, ...(isSplit && { status }) };
