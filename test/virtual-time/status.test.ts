@@ -52,13 +52,6 @@ test.each<[string, (world: VirtualWorld) => void, ReplicaOptions, string, RegExp
     'CertificatesValid',
     /^False Expired: serving until 2026-11-20 \(renew it at its issuer\)$/,
   ],
-  [
-    'a certificate that somebody must renew',
-    () => {},
-    { certificateDays: 10 },
-    'CertificatesValid',
-    /^True ExpiresSoon: serving until 2026-11-30 \(renew it at its issuer\)$/,
-  ],
 ])('describes %s in a condition', async (_case, prepare, options, type, expected) => {
   const world = await VirtualWorld.start({ replicas: 0 });
   prepare(world);
