@@ -51,6 +51,12 @@ test.each([
   await expect.poll(() => isOpen(file)).toBe(false);
 });
 
+test('closes what is no regular file before it rejects', async () => {
+  const pipe = create();
+  await expect(readRegularFile(pipe, 3, signal)).rejects.toThrow(FileError);
+  expect(isOpen(pipe)).toBe(false);
+});
+
 test('ends with the reason of the signal while a stream is silent', async () => {
   const stop = new AbortController();
   const read = readStream(new Readable({ read: () => {} }), 'standard input', 3, stop.signal);
