@@ -157,7 +157,6 @@ test('reads the settings again after one of their reads hangs for 5 s', async ()
 });
 
 test.each([
-  ['500', { status: 500 }],
   ['404 without a reason, as of a proxy', { status: 404 }],
   ['an object of another kind', { status: 200, body: { kind: 'Status', status: 'Success' } }],
 ])('the mode stays while the answer to its read is %s', async (_case, fault) => {

@@ -28,7 +28,6 @@ test.for<{ policy: Policy; fields: readonly string[] }>([
   { policy: 'nodes', fields: ['currentConfig', 'desiredConfig'] },
   { policy: 'nodes', fields: ['desiredConfig'] },
   { policy: 'pools', fields: ['spec', 'status'] },
-  { policy: 'pools', fields: ['status'] },
 ])('the policy of $policy denies when $fields name the config', async ({ policy, fields }) => {
   const config = await cluster.config();
   const options = Object.fromEntries(fields.map((field) => [field, config]));
