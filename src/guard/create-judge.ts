@@ -10,8 +10,17 @@ export interface CreateJudgeOptions extends Pick<JudgeOptions, 'api' | 'settings
   readonly watchApi?: KubeApi;
 }
 
-/** Connects all parts of a guard that decide, and returns them. The caller runs the two indexes. */
-export function createJudge({ api, watchApi = api, ...options }: CreateJudgeOptions) {
+/** The parts of a guard that decide. */
+interface JudgeParts {
+  readonly judge: Judge;
+  readonly index: ReferenceIndex;
+  readonly configs: ConfigIndex;
+  readonly live: LiveReader;
+  readonly history: UseHistory;
+}
+
+/** Connects all parts that decide. The caller runs the two indexes. */
+export function createJudge({ api, watchApi = api, ...options }: CreateJudgeOptions): JudgeParts {
   const { log } = options;
   const index = new ReferenceIndex({ api: watchApi, log });
   const configs = new ConfigIndex({ api: watchApi, log });
