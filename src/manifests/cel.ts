@@ -37,8 +37,19 @@ class ParsedUrl extends URL {
   }
 }
 
-/** What the running expression costs, and may cost, in steps. */
-export const meter = { cost: 0, limit: 0 };
+/** What an expression has cost, and may cost, in steps. */
+export interface Meter {
+  cost: number;
+  readonly limit: number;
+}
+
+let meter: Meter = { cost: 0, limit: Number.POSITIVE_INFINITY };
+
+/** Returns a meter for the metered expressions that run until the next call. One that exceeds the limit fails. */
+export function startMeter(limit: number): Readonly<Meter> {
+  meter = { cost: 0, limit };
+  return meter;
+}
 
 /** What CEL has in an API server, without variables. */
 export const KUBERNETES = createEnvironment();

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Optional } from '@marcbachmann/cel-js';
 import { parseJson } from '../files/yaml-stream.ts';
-import { addVariables, compile, type Expression, KUBERNETES, meter } from './cel.ts';
+import { addVariables, compile, type Expression, KUBERNETES, startMeter } from './cel.ts';
 import { findRuleError, findTypeError } from './cel-rules.ts';
 import { compileGoRegExp } from './go-reg-exp.ts';
 import { findFieldSchema, type Schema } from './schemas.ts';
@@ -29,7 +29,7 @@ const converted = new WeakMap<object, object>();
 /** The result of an expression of the overlay with a value as `self`. Undefined if it fails, such as without a key. */
 export function evaluate(expression: string, value: unknown, schema: Schema): unknown {
   try {
-    return run(OVERLAY_ENVIRONMENT, expression, value, schema, Number.POSITIVE_INFINITY);
+    return run(OVERLAY_ENVIRONMENT, expression, value, schema);
   } catch {
     return undefined;
   }
@@ -47,8 +47,9 @@ export function judgeRule(
   budget: CostBudget,
 ): 'broken' | 'costly' | 'unknown' | undefined {
   let verdict: 'broken' | 'unknown' | undefined;
+  const meter = startMeter(Math.min(MAX_RULE_COST, budget.left));
   try {
-    if (run(CRD_ENVIRONMENT, rule, value, schema, Math.min(MAX_RULE_COST, budget.left)) === false) verdict = 'broken';
+    if (run(CRD_ENVIRONMENT, rule, value, schema) === false) verdict = 'broken';
   } catch (error) {
     const { name, code = '' } = error as Error & { readonly code?: string };
     // A TypeError of the library is not one of JavaScript.
@@ -59,10 +60,10 @@ export function judgeRule(
   return meter.cost > meter.limit ? 'costly' : verdict;
 }
 
-function run(environment: typeof KUBERNETES, text: string, value: unknown, schema: Schema, limit: number): unknown {
-  Object.assign(meter, { cost: 0, limit });
+function run(environment: typeof KUBERNETES, text: string, value: unknown, schema: Schema): unknown {
   const known = compiled.get(environment);
-  const expression = known?.get(text) ?? compile(environment, text, Number.isFinite(limit));
+  // The overlay is trusted.
+  const expression = known?.get(text) ?? compile(environment, text, environment === CRD_ENVIRONMENT);
   known?.set(text, expression);
   return expression({ self: toCel(value, schema), oldSelf: Optional.none() });
 }
