@@ -77,8 +77,9 @@ export function toCliError(error: unknown, { address }: Pick<KubeApi, 'address'>
     case 404:
       return explain(`${server} does not serve ${kind}: ${NOT_INSTALLED}`);
   }
-  const advice = isRetryable(cause) ? RETRY_ADVICE : cause.status < 400 ? STRANGER_ADVICE : undefined;
-  return explain(`${server} answered ${cause.status} to ${verb} ${target}: ${reason}`, advice);
+  const answer = `${server} answered ${cause.status} to ${verb} ${target}: ${reason}`;
+  if (isRetryable(cause)) return explain(answer, RETRY_ADVICE);
+  return explain(answer, cause.status < 400 ? STRANGER_ADVICE : undefined);
 }
 
 /** For the progress of a command that waits. */

@@ -165,8 +165,9 @@ export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster)
   }
   const [stopped] = cluster.stoppedOperators ?? [];
   if (stopped !== undefined) return cannotWait('The operator does not run');
-  const isFirst = pool !== undefined && pool.specConfig === undefined;
-  const since = pool === undefined ? cluster.oldestNodeAt : isFirst ? pool.createdAt : NodeDegraded?.since;
+  // A new pool has no config yet.
+  const sinceOfPool = pool?.specConfig === undefined ? pool?.createdAt : NodeDegraded?.since;
+  const since = pool === undefined ? cluster.oldestNodeAt : sinceOfPool;
   const hope = 'The Machine Config Operator can still render it';
   return judgeProgress(hope, 'The operator has not rendered it', since, cluster);
 }

@@ -80,7 +80,8 @@ function formatString(text: string, column: number, indent: number): string {
 
 function formatBlock(text: string, indent: number): string {
   const hint = /^[ \n]/.test(text) ? INDENT : '';
-  const chomping = text.endsWith('\n') ? (/(?:^|\n)\n$/.test(text) ? '+' : '') : '-';
+  const kept = /(?:^|\n)\n$/.test(text) ? '+' : '';
+  const chomping = text.endsWith('\n') ? kept : '-';
   const lines = text.replace(/\n$/, '').split('\n');
   return [`|${hint}${chomping}`, ...lines.map((line) => (line === '' ? '' : ' '.repeat(indent) + line))].join('\n');
 }

@@ -48,7 +48,8 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
   };
   const printEvent = (actor: string, message: string): void => {
     const isBad = message.includes('is Degraded') || message.startsWith('stuck');
-    print(message, isBad ? 'red' : actor === 'restore' ? 'bold' : undefined, actor.padEnd(10));
+    const style = actor === 'restore' ? 'bold' : undefined;
+    print(message, isBad ? 'red' : style, actor.padEnd(10));
   };
 
   /** A job that deletes the config that no pool names, and ignores the nodes. */

@@ -113,8 +113,12 @@ async function checkConfig(
   const isMissing = own === undefined;
   const found = own ?? (await compare(poolConfig));
   const differences = found ?? [];
-  const existing = isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists';
-  const state = isMissing ? 'missing' : existing;
+  const findState = () => {
+    if (isMissing) return 'missing';
+    if (isTerminating) return 'terminating';
+    return differences.length > 0 ? 'different' : 'exists';
+  };
+  const state = findState();
   // The operator renders the config in the spec of a pool, and the first config of a new pool.
   const recoverable = isMissing && (poolConfig === undefined || poolConfig === name);
   return {

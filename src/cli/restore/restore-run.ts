@@ -221,14 +221,14 @@ class RestoreRun extends StepRun {
   }
 
   #buildConfigReport({ exists, report, steps }: RestorePlan): ConfigReport {
-    // Nothing waits for nodes that stay Degraded.
-    const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.isFinished(step));
-    const outcome = isComplete ? 'restored' : 'incomplete';
-    const intended = exists && steps.length === 0 ? 'exists' : this.options.isConfirmed ? outcome : 'planned';
-    return {
-      ...report,
-      outcome: report.rejection === null ? intended : 'rejected',
-      steps: this.listReports(steps),
+    const findOutcome = (): ConfigReport['outcome'] => {
+      if (report.rejection !== null) return 'rejected';
+      if (exists && steps.length === 0) return 'exists';
+      if (!this.options.isConfirmed) return 'planned';
+      // Nothing waits for nodes that stay Degraded.
+      const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.isFinished(step));
+      return isComplete ? 'restored' : 'incomplete';
     };
+    return { ...report, outcome: findOutcome(), steps: this.listReports(steps) };
   }
 }

@@ -73,5 +73,6 @@ Examples:
 function parseSelection(names: readonly string[], { unused = false }: WhoUsesFlags): Selection {
   if (unused && names.length > 0)
     throw new CliError('--unused takes no names; drop --unused, or drop the names', EXIT_CODE.usage);
-  return names.length > 0 ? names.map((name) => parseConfigName(name)) : unused ? 'unused' : 'listed';
+  if (names.length > 0) return names.map((name) => parseConfigName(name));
+  return unused ? 'unused' : 'listed';
 }

@@ -156,9 +156,10 @@ test.each([
     'error dialing backend: tls: failed to verify certificate: x509: certificate signed by unknown authority';
   const body = { kind: 'Status', apiVersion: 'v1', message, code: 500 };
   const list = { ...type, kind: 'PartialObjectMetadataList', metadata: { resourceVersion: '1' }, items };
-  cluster.faults.intercept(({ path }) =>
-    path.endsWith('/exec') ? { status: 500, body } : path.endsWith('/pods') ? { status: 200, body: list } : 'pass',
-  );
+  cluster.faults.intercept(({ path }) => {
+    if (path.endsWith('/exec')) return { status: 500, body };
+    return path.endsWith('/pods') ? { status: 200, body: list } : 'pass';
+  });
   const api = cluster.connect();
   const { signal } = new AbortController();
   const snapshot = await readClusterSnapshot(api, undefined, signal);

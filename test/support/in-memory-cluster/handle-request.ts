@@ -113,7 +113,8 @@ async function write(
     const { status, ...others } = fields;
     const isSplit = kind.hasStatus && 'status' in fields;
     const ofStatus = { metadata: fields.metadata ?? {}, ...(isSplit && { status }) };
-    const patch = isStatus ? ofStatus : kind.hasStatus ? others : fields;
+    const ofObject = kind.hasStatus ? others : fields;
+    const patch = isStatus ? ofStatus : ofObject;
     const { deletionTimestamp, finalizers = [] } = cluster.patch(resource, name, patch, namespace, true)
       .metadata as Terminating;
     if (deletionTimestamp === undefined || finalizers.length > 0)
