@@ -22,6 +22,8 @@ export default defineConfig({
   ...COMMON,
   test: {
     ...COMMON.test,
+    // Stryker says in a file that the next run replaces which change is active.
+    experimental: { fsModuleCache: false },
     include: (TESTS_BY_FOLDER[mutated] ?? [mutated]).map((folder) => `test/${folder}/**/*.test.ts`),
     exclude: ['test/e2e/**', 'test/build/**', ...PROGRAM_TESTS, ...LARGER_BOUNDS],
     // They start programs.
