@@ -10,6 +10,7 @@ const TESTS_BY_FOLDER: Readonly<Record<string, readonly string[]>> = {
   diagnosis: ['diagnosis', 'cli/check'],
   guard: ['guard', 'virtual-time'],
   kube: ['kube', 'virtual-time'],
+  mco: ['kube/lists', 'mco'],
   serving: ['serving', 'virtual-time'],
   status: ['status', 'virtual-time'],
 };
