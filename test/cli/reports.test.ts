@@ -1,12 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { V1ClusterRole } from '@kubernetes/client-node';
 import { type Schema, Validator } from '@cfworker/json-schema';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { INSTALLED_NAME } from '../../src/api/paths.ts';
+import { buildManifests } from '../../src/install/kustomization.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
+import { expandRule, toRight } from '../support/rights.ts';
 import { register, stubWebhook } from '../support/stub-webhook.ts';
 import {
   annotate,
@@ -59,6 +62,24 @@ function listKnown(value: unknown, start = ''): string[] {
     if (item === null) return [];
     return [start + key, ...(typeof item === 'object' ? listKnown(item, `${start}${key}.`) : [])];
   });
+}
+
+const ROLES = buildManifests(['base', 'overlays/restore-role', 'overlays/verify-role'])
+  .map((manifest) => manifest.toJS() as V1ClusterRole)
+  .filter(({ kind }) => kind === 'ClusterRole');
+
+/** Without these, `check` and `restore` know less, and go on. */
+const OPTIONAL_RIGHTS = /^(?:get (?:configmaps|machineconfigs\.)|list machineos)/;
+
+/** The rights that these roles do not give, of all that the commands needed. */
+function findMissingRights(roles: readonly string[], { cluster }: InspectedCluster): readonly string[] {
+  const rules = ROLES.filter(({ metadata }) => roles.includes(metadata?.name ?? '')).flatMap(
+    (role) => role.rules ?? [],
+  );
+  const granted = new Set(rules.flatMap((rule) => expandRule(rule)));
+  const needed = cluster.faults.requests.flatMap(toRight).map((right) => right.replace(/ in .*/, ''));
+  const isGranted = (right: string) => granted.has(right) || granted.has(right.replace(/\/[^/]*$/, ''));
+  return needed.filter((right) => !isGranted(right) && !OPTIONAL_RIGHTS.test(right));
 }
 
 const NOW = new Date().toISOString();
@@ -136,8 +157,10 @@ function breakCluster({ cluster }: InspectedCluster): void {
   });
 }
 
-const LINES: readonly (readonly [string, readonly string[]])[] = [
-  ['check', ['check']],
+const READER = `${INSTALLED_NAME}-reader`;
+/** Each command with its roles. For `uninstall`, there is none. */
+const LINES: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+  ['check', ['check'], [READER]],
   [
     'restore',
     [
@@ -146,16 +169,17 @@ const LINES: readonly (readonly [string, readonly string[]])[] = [
       'restore --from OTHER',
       'restore --from FILE --accept-content --confirm',
     ],
+    [`${INSTALLED_NAME}-restore`],
   ],
-  ['who-uses', ['who-uses', `who-uses ${GONE} ${NEW} ${MISSPELLED}`]],
-  ['verify', ['verify']],
-  ['status', ['status']],
-  ['uninstall', ['uninstall', 'uninstall --confirm']],
+  ['who-uses', ['who-uses', `who-uses ${GONE} ${NEW} ${MISSPELLED}`], [READER]],
+  ['verify', ['verify'], [READER, `${INSTALLED_NAME}-verify`]],
+  ['status', ['status'], [READER]],
+  ['uninstall', ['uninstall', 'uninstall --confirm'], []],
 ];
 
 test.each(LINES)(
-  'the JSON of %s has the declared keys and types, in a healthy cluster and in broken ones',
-  async (name, lines) => {
+  'the JSON of %s has the declared keys and types, in a healthy cluster and in broken ones, and its roles suffice',
+  async (name, lines, roles) => {
     const clusters = await startClusters();
     const directory = createTemporaryDirectory();
     const file = path.join(directory, 'config.json');
@@ -174,6 +198,7 @@ test.each(LINES)(
         reports.push(report);
       }
     }
+    for (const cluster of roles.length === 0 ? [] : clusters) expect(findMissingRights(roles, cluster)).toEqual([]);
     // Each part of the schema was needed, and each value was known once.
     const known = new Set(reports.flatMap((report) => listKnown(report)));
     expect(listProperties(SCHEMAS[name] ?? {}).filter((property) => !known.has(property))).toEqual([]);

@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest';
-import { parseResourcePath } from '../support/in-memory-cluster/kinds.ts';
 import { MCO_GROUP } from '../../src/mco/api-paths.ts';
-import { formatRight, GUARD_RIGHTS } from '../install/relations/guard-rights.ts';
-import type { SeenRequest } from '../support/faults.ts';
+import { GUARD_RIGHTS } from '../install/relations/guard-rights.ts';
+import { toRight } from '../support/rights.ts';
 import { startWorld } from '../virtual-time/world.ts';
 
 const REFERRERS = ['nodes', 'machineconfigpools', 'machineosbuilds'];
-/** The guard knows their names before it reads them. */
-const NAMED = new Set(['apiservers', 'leases', 'machineconfigguards', 'secrets']);
-const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'patch', DELETE: 'delete', PUT: 'update' };
 
 test('the guard does everything that its roles allow, and nothing else', async () => {
   const { world, replica, clock } = await startWorld({ followsSecret: true });
@@ -44,20 +40,4 @@ function toReferrer(resource: string, config: string) {
     metadata,
     spec: resource === 'machineosbuilds' ? { machineConfig: reference } : { configuration: reference },
   };
-}
-
-/** Discovery needs no right: every authenticated user has it. */
-function toRight({ method, path, isWatch }: SeenRequest): readonly string[] {
-  if (/^\/apis(?:\/[^/]+\/[^/]+)?$/.test(path)) return [];
-  const [, group, review] = /^\/apis\/([^/]+)\/v1\/([a-z]+reviews)$/.exec(path) ?? [];
-  if (group !== undefined && review !== undefined)
-    return [formatRight({ verb: VERBS[method] ?? method, group, resource: review })];
-  const target = parseResourcePath(path);
-  if (target === undefined) return [`${method} ${path}`];
-  const { kind, namespace, name } = target;
-  const read = name === undefined ? 'list' : 'get';
-  const verb = isWatch ? 'watch' : (VERBS[method] ?? read);
-  const resource = path.endsWith('/status') ? `${kind.resource}/status` : kind.resource;
-  const known = NAMED.has(kind.resource) ? name : undefined;
-  return [formatRight({ verb, group: kind.group, resource, name: known, namespace: namespace || undefined })];
 }

@@ -44,6 +44,7 @@ test.each([
   ['it does not exist', 1, [NOT_FOUND], { state: 'missing' }],
   ['it exists after failures', 3, [REFUSED, new ApiError(503, '', ''), CONFIG.uid], { state: 'exists' }],
   ['it is not readable', 1, [new ApiError(403, 'Forbidden', 'forbidden')], { state: 'unknown' }],
+  ['the token is rejected', 1, [new ApiError(401, 'Unauthorized', 'x')], { state: 'unknown' }],
   ['the API server is unreachable', 4, [REFUSED], { state: 'unknown', reason: 'refused' }],
   ['a proxy answers 404', 4, [new ApiError(404, '', 'x')], { state: 'unknown', reason: 'the API server answered 404' }],
 ] as const)('if %s, sends %i GETs, at most until the abort at the fourth', async (_case, count, answers, expected) => {

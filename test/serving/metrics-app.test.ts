@@ -11,6 +11,9 @@ import { ScrapeAuthorizer } from '../../src/serving/scrape-authorizer.ts';
 
 const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
 
+/** With every kind of character that a token can have. Those of OpenShift's OAuth server begin with `sha256~`. */
+const GOOD = 'sha256~aZ0._+/-==';
+
 /** What an authorizer can know of a user besides the name. */
 const IDENTITY = { uid: 'u', groups: ['g'], extra: { 'authentication.kubernetes.io/pod-name': ['p'] } };
 
@@ -25,7 +28,7 @@ let requests: ApiRequest[];
 let lines: unknown[];
 
 beforeEach(() => {
-  users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
+  users = { [GOOD]: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
   isUnreachable = false;
   fakeUntilEnd('performance');
   // In lru-cache, an entry of the time 0 does not expire.
@@ -69,18 +72,18 @@ test.each([
 });
 
 test('answers 413 to a request with a body, without asking the API server, and closes the connection', async () => {
-  const { status, headers } = await request(app).get('/metrics').set(bearer('good')).send('x=1');
+  const { status, headers } = await request(app).get('/metrics').set(bearer(GOOD)).send('x=1');
   expect({ status, connection: headers['connection'] }).toEqual({ status: 413, connection: 'close' });
   expect(requests).toEqual([]);
 });
 
 test('answers 503 if the API server is unreachable, does not log the token, and reviews it again', async () => {
   isUnreachable = true;
-  expect(await scrapeAll(['good', 'good'])).toEqual([503, 503]);
+  expect(await scrapeAll([GOOD, GOOD])).toEqual([503, 503]);
   expect(lines).toMatchObject([{ reason: 'api:6443 cannot be reached: ECONNREFUSED' }]);
-  expect(JSON.stringify(lines)).not.toContain('good');
+  expect(JSON.stringify(lines)).not.toContain(GOOD);
   isUnreachable = false;
-  const { status, text, headers } = await scrape('good');
+  const { status, text, headers } = await scrape(GOOD);
   expect({ status, text }).toEqual({ status: 200, text: 'x 1\n' });
   expect(headers['content-type']).toContain('version=0.0.4');
   const nonResourceAttributes = { path: '/metrics', verb: 'get' };
@@ -90,7 +93,7 @@ test('answers 503 if the API server is unreachable, does not log the token, and 
 });
 
 test('asks again about a denied token, and about an allowed one after a minute', async () => {
-  const scrapeBoth = async () => [(await scrape('good')).status, (await scrape('bad')).status];
+  const scrapeBoth = async () => [(await scrape(GOOD)).status, (await scrape('bad')).status];
   expect(await scrapeBoth()).toEqual([200, 401]);
   users = { bad: PROMETHEUS };
   expect(await scrapeBoth()).toEqual([200, 200]);
@@ -106,8 +109,8 @@ test('reviews 10 of 100 unknown tokens and then one per second, and answers 429 
   // Reviews that hang leave the other connections to the guard's own requests.
   expect(new Set(requests.map(({ purpose }) => purpose?.name))).toEqual(new Set(['token reviews']));
   // Neither known tokens nor other addresses have to wait.
-  expect(await authorizer.authorize('good', '10.0.0.1')).toBe('allowed');
-  expect((await scrape('good')).status).toBe(200);
+  expect(await authorizer.authorize(GOOD, '10.0.0.1')).toBe('allowed');
+  expect((await scrape(GOOD)).status).toBe(200);
   const agent = new Agent({ localAddress: '127.0.0.2' });
   expect((await request(app).get('/metrics').agent(agent).set(bearer('new'))).status).toBe(401);
   vi.advanceTimersByTime(3_000);
@@ -116,11 +119,11 @@ test('reviews 10 of 100 unknown tokens and then one per second, and answers 429 
 });
 
 test('answers 200 to a known token beside many unknown ones, also after its review has failed', async () => {
-  expect(await scrapeAll(['good'])).toEqual([200]);
+  expect(await scrapeAll([GOOD])).toEqual([200]);
   vi.advanceTimersByTime(60_001);
   isUnreachable = true;
-  expect(await scrapeAll(['good'])).toEqual([503]);
+  expect(await scrapeAll([GOOD])).toEqual([503]);
   isUnreachable = false;
   await scrapeAll(unknownTokens(10));
-  expect(await scrapeAll(['good', 'bad'])).toEqual([200, 429]);
+  expect(await scrapeAll([GOOD, 'bad'])).toEqual([200, 429]);
 });

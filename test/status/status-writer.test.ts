@@ -191,6 +191,24 @@ test('writes the last of many denials, at most every ten seconds, also if it is 
   expect(await write()).toEqual([first, last]);
 });
 
+test('keeps the answers that were given during a write for the next one', async () => {
+  status = undefined;
+  const json = api.json.bind(api);
+  const record = (user: string) => {
+    recordDenial({ ...DENIAL, user });
+    answers.deletions.set('rendered-b', { time: NOW, user });
+  };
+  record('alice');
+  vi.spyOn(api, 'json').mockImplementationOnce(async (request) => {
+    record('bob');
+    return await json(request);
+  });
+  await write();
+  vi.advanceTimersByTime(10_000);
+  await write();
+  expect(readStatus()).toMatchObject({ lastDenial: { user: 'bob' }, deletions: { 'rendered-b': { user: 'bob' } } });
+});
+
 test('writes a denial although the API server rejects the status, which it logs once', async () => {
   const json = api.json.bind(api);
   vi.spyOn(api, 'json').mockImplementation(async (request) => {

@@ -28,6 +28,7 @@ test('each answer is in the log, the metrics, the Events and the status', async 
   expect(series.get('mcguard_webhook_calls_total{authorization="true"}')).toBe(5);
   expect(series.get('mcguard_live_reads_total')).toBe(1);
   expect(series.get('mcguard_references{kind="Node"}')).toBe(6);
+  expect(series.get('process_start_time_seconds')).toBeCloseTo(Date.now() / 1_000 - process.uptime(), -2);
   expect(world.listEvents('DeletionDenied')).toHaveLength(2);
   expect(world.listEvents('DeletionOverridden')).toMatchObject([{ note: expect.stringMatching(/^dave: .*CHG-7$/) }]);
   await clock.within(13_000, 'the deletions are in the status', () => {

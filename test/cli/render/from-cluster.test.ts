@@ -121,6 +121,7 @@ test.each<[string, Record<string, object>, number, RegExp, ...string[]]>([
   ['certificates of cert-manager', label('tls', 'cert-manager'), 1, /apply the overlay cert-manager /],
   ['another issuer', install({}), 1, /has --tls generated, which an upgrade cannot/, '--tls', 'service-ca'],
   ['an authority', install(NO_AUTHORITY), 1, /has --tls service-ca, which/, '--new-authority', '--tls', 'generated'],
+  ['a service CA', install(NO_AUTHORITY), 2, /no --tls service-ca; drop --new-authority/, '--new-authority'],
   ['a guard without labels', { [WEBHOOK]: {} }, 1, /cannot know the flags of .*: there is no label render\./],
   ['a flag of a newer version', label('future', 'true'), 1, /does not know --future; uninstall it first\n/],
 ])('writes nothing with %s', async (_name, answers, expectedCode, message, ...flags) => {

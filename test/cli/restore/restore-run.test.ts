@@ -255,15 +255,20 @@ test.each([
   expect(report.pausedPools).toHaveLength(written ? 1 : 0);
 });
 
-test('sets no status that names a config which somebody has deleted since it was created', async () => {
+test.each([
+  ['set the status', undefined, 2],
+  ['wait for machines', MASTER.name, 3],
+  ['unpause the pool', MASTER.name, 2],
+])('does not %s if somebody has deleted the config since it was created', async (_step, spec, machines) => {
   const cluster = await startStuckCluster();
+  if (spec !== undefined) cluster.patch('machineconfigpools', 'master', { spec: { configuration: { name: spec } } });
   // The next request of the restore comes after the deletion.
   cluster.faults.intercept(({ method }) => {
     if (method === 'GET' && cluster.get('machineconfigs', MASTER.name) !== undefined)
       void cluster.delete('machineconfigs', MASTER.name);
     return 'pass';
   });
-  const report = await runRestore(cluster, { configs: [MASTER.config], controlPlaneReplicas: 2 });
+  const report = await runRestore(cluster, { configs: [MASTER.config], controlPlaneReplicas: machines });
   expect(report.problem).toBe(`somebody has deleted ${MASTER.name} since it was created`);
   expect(report.pausedPools.map(({ name }) => name)).toEqual(['master']);
   expect(cluster.get('machineconfigpools', 'master')?.status).toHaveProperty('configuration', {});

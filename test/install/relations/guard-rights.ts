@@ -27,17 +27,3 @@ export const GUARD_RIGHTS: readonly string[] = [
   'watch machineosbuilds.machineconfiguration.openshift.io',
   'watch nodes',
 ];
-
-interface Right {
-  readonly verb: string;
-  readonly group: string;
-  /** With its subresource. */
-  readonly resource: string;
-  readonly name?: string | undefined;
-  readonly namespace?: string | undefined;
-}
-
-export function formatRight({ verb, group, resource, name, namespace }: Right): string {
-  const kind = group === '' ? resource : `${resource}.${group}`;
-  return `${verb} ${kind}${name === undefined ? '' : `/${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`;
-}

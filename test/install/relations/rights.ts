@@ -1,7 +1,7 @@
-import type { V1PolicyRule } from '@kubernetes/client-node';
 import { expect } from 'vitest';
 import { GUARDS_PATH } from '../../../src/api/paths.ts';
-import { formatRight, GUARD_RIGHTS } from './guard-rights.ts';
+import { expandRule } from '../../support/rights.ts';
+import { GUARD_RIGHTS } from './guard-rights.ts';
 import { type GuardSet, type Relation, required } from './relation.ts';
 
 /** Kubernetes and OpenShift add the rules of a role with such a label to their own. */
@@ -82,7 +82,7 @@ export const RIGHT_RELATIONS: readonly Relation[] = [
       const roles = installed.list('ClusterRole').filter(({ metadata }) => metadata.name.endsWith('-from-node'));
       expect(roles).not.toEqual([]);
       for (const { rules } of roles)
-        expect(required(rules).flatMap((rule) => expandRule(rule, undefined))).toEqual([
+        expect(required(rules).flatMap((rule) => expandRule(rule))).toEqual([
           'list pods',
           'get pods/exec',
           'create pods/exec',
@@ -118,13 +118,4 @@ function listRights(guard: GuardSet): readonly string[] {
     const role = roles.find((each) => each.kind === roleRef.kind && each.metadata.name === roleRef.name);
     return (role?.rules ?? []).flatMap((rule) => expandRule(rule, metadata.namespace));
   });
-}
-
-function expandRule(rule: Partial<V1PolicyRule>, namespace: string | undefined): readonly string[] {
-  const { apiGroups = [], resources = [], resourceNames = [undefined], verbs = [] } = rule;
-  return apiGroups.flatMap((group) =>
-    resources.flatMap((resource) =>
-      resourceNames.flatMap((name) => verbs.map((verb) => formatRight({ verb, group, resource, name, namespace }))),
-    ),
-  );
 }

@@ -6,11 +6,17 @@ import { DEFAULT_SETTINGS, isHold, MODES } from '../../../src/api/settings.ts';
 import type { Schema } from '../../../src/manifests/schemas.ts';
 import { validateValue } from '../../../src/manifests/validate.ts';
 import { getValue } from '../../../src/rendered-config/rendered-config.ts';
+import { findAll, listFiles, readFile } from '../../docs/pages.ts';
 import { writeLongStatus } from './long-status.ts';
 import { type Installed, type Relation, required } from './relation.ts';
 
 const LONG_STATUS = await writeLongStatus();
 const KIND = 'MachineConfigGuard';
+/** Of the kind, in the commands that the program and the pages print. */
+const PRINTED_NAMES = ['src', 'docs']
+  .flatMap(listFiles)
+  .filter((file) => /\.(?:md|ts)$/.test(file))
+  .flatMap((file) => findAll(readFile(file), /\boc \w+ (m\w*guards?)\b/g));
 const HOLDS = [
   '0s',
   '30m',
@@ -45,6 +51,7 @@ export const SETTINGS_RELATIONS: readonly Relation[] = [
         list: `${KIND}List`,
       });
       expect(names.singular).toBe(KIND.toLowerCase());
+      expect([names.plural, ...required(names.shortNames)]).toEqual(expect.arrayContaining(PRINTED_NAMES));
       expect({ served: version.served, storage: version.storage, subresources: version.subresources }).toEqual({
         served: true,
         storage: true,
