@@ -96,8 +96,9 @@ async function startClusters(): Promise<Clusters> {
   install(healthy, clientConfig);
   install(unreachable, { ...clientConfig, url: 'https://127.0.0.1:1/validate' });
   unreachable.cluster.faults.intercept(({ path: requested }) =>
-    requested.includes('/certificatesigningrequests') ? { status: 403 } : 'pass',
+    /\/(?:certificatesigningrequests|poddisruptionbudgets)$/.test(requested) ? { status: 403 } : 'pass',
   );
+  annotate(unreachable.cluster, 'worker-0', { desiredDrain: `drain-${NEW}` });
   const expired = { type: 'CertificatesValid', status: 'False', reason: 'Expired', message: 'until 2026' };
   unreachable.cluster.create('machineconfigguards', {
     metadata: { name: 'cluster' },

@@ -222,20 +222,23 @@ export const MONITORING_RELATIONS: readonly Relation[] = [
           const expected = expr.startsWith('process_') ? '{{pod}}' : legend.join(' ');
           if (expected !== '' || legendFormat.includes('{')) expect(legendFormat).toBe(expected);
           for (const window of findAll(expr, /^sum.*\[(\w+)\]/g)) expect(title).toContain(` in ${spellTime(window)}`);
-          // Each replica exports every gauge of the cluster, of which the worst counts, and counts its own answers.
+          // Each replica exports every gauge of the cluster, and counts its own answers.
           const counted = /^sum(?: by \([^)]*\) )?\(increase\(\w+_total\[\w+\]\)\)$/;
-          const worst = expr.includes('_timestamp_') ? /^min / : /^(?:count|histogram_quantile|max|process_)/;
-          expect(expr).toMatch(expr.includes('_total') ? counted : worst);
+          expect(expr).toMatch(expr.includes('_total') ? counted : /^(?:count|histogram_quantile|max|min|process_)/);
         }
       }
     },
   },
   {
-    rule: 'only counters are added up over the replicas, each of which exports every gauge of the cluster',
+    rule: 'only counters are added up over the replicas, and of their gauges the worst counts',
     check: ({ panelExpressions, alerts }) => {
-      for (const expr of [...panelExpressions, ...alerts.map((alert) => alert.expr)])
+      for (const expr of [...panelExpressions, ...alerts.map((alert) => alert.expr)]) {
         for (const added of findAll(expr, /\bsum(?: by \([^)]*\) )?\((\w+)/g))
           expect(added, expr).toMatch(/^(?:increase|rate|apiserver_\w+_count)$/);
+        const isWorst = (gauge: string) => (gauge.endsWith('_timestamp_seconds') ? 'min' : 'max');
+        for (const [, choice, gauge = ''] of expr.matchAll(/\b(max|min)\b[^{[]*?(\w+_\w+)(?=[)[{])/g))
+          expect(choice, expr).toBe(isWorst(gauge));
+      }
     },
   },
   {
