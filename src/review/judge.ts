@@ -89,8 +89,8 @@ export class Judge implements ReviewJudge {
   async #lookUp(config: ConfigToDelete, early: Verdict | undefined, signal: AbortSignal): Promise<LookupResult> {
     const { api, configs } = this.#options;
     if (configs.has(config)) return { state: 'exists' };
-    if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
     if (early === undefined) return await configs.lookUp(api, config, signal);
+    if (early.outcome === 'allowed' || signal.aborted) return { state: 'unknown', reason: 'not read' };
     return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(api, config, limited));
   }
 

@@ -54,23 +54,24 @@ interface Situation {
   /** One for each time that the judge asks, and the last one again; undefined is unread. */
   settings?: readonly (Settings | undefined)[];
   review?: Review;
-  /** Whether the deadline has passed when the look-up of the config ends. */
-  isLate?: boolean;
+  /** What the deadline comes before. By default, there is none. */
+  deadlineBefore?: 'review' | 'end of the look-up';
 }
 
-const LATE: Situation = { config: UNKNOWN, isLate: true };
+const LATE: Situation = { config: UNKNOWN, deadlineBefore: 'end of the look-up' };
 
 async function judge(situation: Situation) {
   const { index = [], object = new Error(), live = UNUSED, settings = [SETTINGS], review = REVIEW } = situation;
-  const { config = { state: 'exists' }, isLate = false } = situation;
+  const { config = { state: 'exists' }, deadlineBefore } = situation;
   const deadline = new AbortController();
+  if (deadlineBefore === 'review') deadline.abort();
   const allSettings = [...settings];
   const json = vi.fn<(request: { path: string; accept?: string }) => Promise<unknown>>(async () => {
     return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
   });
   const read = vi.fn<LiveReader['read']>(async () => await Promise.resolve(live));
   const lookUp = vi.fn<ConfigIndex['lookUp']>(async () => {
-    if (isLate) deadline.abort();
+    if (deadlineBefore !== undefined) deadline.abort();
     return await Promise.resolve(config);
   });
   const judge = new Judge({
@@ -163,6 +164,11 @@ test.each<[string, Situation, object]>([
   ],
   ['denies if it is unknown at the deadline whether the config exists', LATE, { code: 'MCG_UNVERIFIED' }],
   ['allows an override also at the deadline', { ...LATE, review: OVERRIDE }, { outcome: 'overridden' }],
+  [
+    'allows an override also after the deadline',
+    { config: UNKNOWN, deadlineBefore: 'review', review: OVERRIDE },
+    { outcome: 'overridden' },
+  ],
   ['would deny in mode Warn', { config: MISSING, settings: [WARN] }, { cause: 'MCG_UNVERIFIED' }],
   [
     'allows a review of another object, as not about a config',
