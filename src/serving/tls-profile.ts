@@ -124,7 +124,8 @@ function createProfile(
  */
 export function toGroupList(groups: readonly string[], isFips = getFips() === 1): string {
   if (groups.length === 0) return isFips ? 'secp256r1:secp384r1:secp521r1' : 'auto';
-  const approved = groups.filter((group) => !isFips || !group.startsWith('X25519'));
+  // OpenSSL rejects a list that has one twice.
+  const approved = [...new Set(groups)].filter((group) => !isFips || !group.startsWith('X25519'));
   return approved.filter((group) => GROUP_NAME.test(group) && isGroupSupported(group)).join(':');
 }
 

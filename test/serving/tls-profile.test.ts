@@ -52,7 +52,7 @@ test('Custom leaves out names that Node.js does not support, and expressions of 
     ['DES-CBC3-SHA', 'ALL:@SECLEVEL=0'],
     ['X25519MLKEM9999', 'auto', 'P-256:x'],
   ];
-  const profile = parseCustom({ ciphers: [AES_128, ...ciphers], groups: ['secp521r1', ...groups] });
+  const profile = parseCustom({ ciphers: [AES_128, ...ciphers], groups: ['secp521r1', ...groups, 'secp521r1'] });
   const left = { ciphers: [...TLS_1_3, AES_128].join(':'), groups: 'secp521r1' };
   expect(profile).toMatchObject({ ...left, unsupported: [...ciphers, ...groups] });
   expect(describeTlsProfile({ ...profile, unsupported: ciphers })).toBe(
