@@ -6,7 +6,7 @@ import { type ApiResponse, type KubeApi, type Purpose, WATCHES } from './api.ts'
 import { ApiUnreachable, describeError, hasStatus, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, toListPath } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
+import { Backoff, limitSignal, measureAge, type Moment, readClocks, sleep, withTimeout } from '../common/wait.ts';
 import { ACCEPT_METADATA, ACCEPT_METADATA_LIST } from './media-types.ts';
 import type { Resource } from './resource.ts';
 
@@ -93,7 +93,7 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #problem: ProblemLog;
   readonly #objects = new Map<string, Item>();
   #error: unknown;
-  #lastMessageAt = Number.NaN;
+  #lastMessageAt: Moment | undefined;
 
   constructor({ api, resource, log, timing = DEFAULT_TIMING, onChange }: ReflectorOptions<Item>) {
     this.resource = resource;
@@ -108,7 +108,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Whether a list has succeeded, or the cluster does not serve the kind. */
   get isSynced(): boolean {
-    return !Number.isNaN(this.#lastMessageAt);
+    return this.#lastMessageAt !== undefined;
   }
 
   /** Whether the last list or watch failed because this user has no right to it. */
@@ -126,7 +126,7 @@ export class Reflector<Item extends { readonly name: string }> {
    * list.
    */
   get silentMs(): number | undefined {
-    return this.isSynced ? performance.now() - this.#lastMessageAt : undefined;
+    return this.#lastMessageAt && measureAge(this.#lastMessageAt);
   }
 
   /** Follows the resource until the signal aborts. Never rejects. */
@@ -189,7 +189,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
     for (const name of this.#objects.keys()) if (!listed.has(name)) this.#set(name, undefined, 'list');
     for (const [name, item] of listed) this.#set(name, item, 'list');
-    this.#lastMessageAt = performance.now();
+    this.#lastMessageAt = readClocks();
     this.#clearProblem();
     if (result === undefined) return { phase: 'absent' };
     return { phase: 'watching', position: result, isResumed: false };
@@ -213,8 +213,7 @@ export class Reflector<Item extends { readonly name: string }> {
   async #assertContinuous(position: Position, signal: AbortSignal): Promise<void> {
     await this.#probe(position, signal);
     const { silenceMs } = this.#timing;
-    if (performance.now() - this.#lastMessageAt > silenceMs)
-      throw new Doubt(`nothing was received for ${silenceMs / 1_000} s`);
+    if ((this.silentMs ?? 0) > silenceMs) throw new Doubt(`nothing was received for ${silenceMs / 1_000} s`);
   }
 
   /** Returns when the API server ends the watch. @throws Doubt, or an error of the connection */
@@ -230,7 +229,7 @@ export class Reflector<Item extends { readonly name: string }> {
       let rest = '';
       for await (const chunk of body.setEncoding('utf8') as AsyncIterable<string>) {
         watch.refresh();
-        this.#lastMessageAt = performance.now();
+        this.#lastMessageAt = readClocks();
         const lines = chunk.split('\n');
         lines[0] = rest + (lines[0] ?? '');
         rest = lines.pop() ?? '';

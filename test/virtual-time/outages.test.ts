@@ -123,12 +123,14 @@ test('a mode that cannot be read applies for 15 s, and then Enforce', async () =
   await expectRecorded(replica);
 });
 
-test('after the sleep of a virtual machine, a mode that was read before it does not allow', async () => {
+test('after the sleep of a virtual machine, a mode does not allow, and no list is current, from before it', async () => {
   const { world, replica, clock } = await startWorld();
   world.setGuardSpec({ mode: 'Disabled' });
   await clock.pass(2_000);
   expect((await replica.review(USED)).allowed).toBe(true);
   clock.skip(3_600_000);
+  for (const [name, seconds] of await replica.scrape())
+    if (name.startsWith('mcguard_index_age_seconds')) expect(seconds, name).toBeGreaterThan(3_600);
   // Somebody has changed it meanwhile.
   world.setGuardSpec({ mode: 'Enforce' });
   expect((await replica.review(USED)).code).toBe('MCG_IN_USE');
