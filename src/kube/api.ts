@@ -50,6 +50,7 @@ const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
 /** By default, of a request about one object, which an API server answers within milliseconds. */
 const OBJECT_TIMEOUT_MS = 5_000;
+const DATE_RESOLUTION_MS = 1_000;
 /** A person then asks why a command prints nothing. A dry run waits 5 s for a webhook that does not answer. */
 const SILENCE_NOTICE_MS = 7_000;
 
@@ -60,8 +61,8 @@ export class KubeApi {
   readonly #requestTimeoutMs: number | undefined;
   readonly #onSilence: (() => void) | undefined;
   readonly #transport = new Transport();
-  /** The last `Date` of the API server, and when it arrived by the monotonic clock. */
-  #lastDate: { readonly date: Date; readonly at: number } | undefined;
+  /** How far the clock of the API server is ahead of the monotonic one. */
+  #clockOffsetMs: number | undefined;
 
   /**
    * @param requestTimeoutMs limits each request that is not a watch, until the end of its response
@@ -83,10 +84,9 @@ export class KubeApi {
     return this.connection.server.host;
   }
 
-  /** The time by the clock of the API server, in its whole seconds, or by the own clock before the first response. */
+  /** The time by the clock of the API server, or by the own clock before the first response. */
   now(): Date {
-    if (this.#lastDate === undefined) return new Date();
-    return new Date(this.#lastDate.date.getTime() + performance.now() - this.#lastDate.at);
+    return this.#clockOffsetMs === undefined ? new Date() : new Date(performance.now() + this.#clockOffsetMs);
   }
 
   /**
@@ -178,10 +178,17 @@ export class KubeApi {
     // A request that waits for a connection does not notice the abort itself.
     const response = await waitOrAbort(this.#transport.send(options, payload), signal);
     const date = parseTime(response.headers.date);
-    if (date !== undefined) this.#lastDate = { date, at: performance.now() };
+    if (date !== undefined) this.#setClock(date);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return { headers: response.headers, body: response };
     throw await readApiError(status, response, signal);
+  }
+
+  /** A `Date` is up to a second late, because it has whole seconds. A later one than that shows that a clock was set. */
+  #setClock(date: Date): void {
+    const offsetMs = date.getTime() - performance.now();
+    const lateMs = (this.#clockOffsetMs ?? Number.NEGATIVE_INFINITY) - offsetMs;
+    if (lateMs < 0 || lateMs > DATE_RESOLUTION_MS) this.#clockOffsetMs = offsetMs;
   }
 }
 
