@@ -50,7 +50,7 @@ beforeEach(() => {
   app = createMetricsApp({ metrics, authorizer, log: memory.log });
 });
 
-const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+const bearer = (token: string): Record<string, string> => ({ authorization: `bearer ${token}` });
 const scrape = async (token: string) => await request(app).get('/metrics').set(bearer(token));
 
 const scrapeAll = async (tokens: readonly string[]) =>

@@ -48,6 +48,28 @@ test('renews the Lease every 26 s, each request takes 10 s, and a release at the
   expect(onFailure).not.toHaveBeenCalled();
 });
 
+test('counts the 137 s of a Lease from before its write, which can take long', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance', 'Date');
+  let writes = 0;
+  const json = async ({ method, signal }: ApiRequest): Promise<unknown> => {
+    if (method !== undefined) writes += 1;
+    if (writes > 1) throw new ApiError(500, '', '');
+    await sleep(method === undefined ? 0 : 9_000, signal);
+    return { metadata: {}, spec: {} };
+  };
+  const stop = new AbortController();
+  const onFailure = vi.fn<() => void>();
+  const options = { log: memoryLog().log, namespace: 'n', name: 'l', identity: 'a', onFailure };
+  const lease = new Lease({ api: { json }, ...options });
+  const running = lease.run(stop.signal);
+  await vi.advanceTimersByTimeAsync(136_990);
+  expect(lease.isHeld).toBe(true);
+  await vi.advanceTimersByTimeAsync(20);
+  expect(lease.isHeld).toBe(false);
+  stop.abort();
+  await running;
+});
+
 test.each<[string, readonly (object | number)[], number]>([
   ['an outage of the other replica, twice', [500, { holderIdentity: 'b' }, 500], 2],
   ['an outage of the leader, twice', [500, { holderIdentity: 'a' }, {}, 500], 2],

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 import type { VirtualReplica } from './replica.ts';
 import { startWorld, UNUSED, USED, type VirtualWorld } from './world.ts';
 
@@ -143,11 +144,21 @@ test('a replica is not ready, and denies, until it has read the settings and eve
   expect((await late.review(UNUSED)).allowed).toBe(true);
 });
 
-test('a review that comes before all kinds were listed waits a second for them', async () => {
-  const { world } = await startWorld();
-  world.answer(/machineosbuilds$/, 'hang');
+test('a list may take 55 s, and a review that comes before it waits a second', async () => {
+  const { world, clock } = await startWorld();
+  world.faults.intercept(({ path, query, isWatch }) => {
+    if (!path.endsWith('machineosbuilds') || isWatch || query.has('limit')) return 'pass';
+    const list = {
+      apiVersion: `${MCO_GROUP}/v1`,
+      kind: 'MachineOSBuildList',
+      metadata: { resourceVersion: '1' },
+      items: [],
+    };
+    return (response) => setTimeout(() => response.end(JSON.stringify(list)), 55_000);
+  });
   const late = await world.addReplica({ isReady: false });
   const answer = await late.review(USED);
   expect(answer.code).toBe('MCG_IN_USE');
   expect(answer.seconds).toBeCloseTo(1, 1);
+  await clock.within(55_000, 'it is ready', () => late.messages().includes('ready'));
 });

@@ -23,8 +23,10 @@ test('each answer is in the log, the metrics, the Events and the status', async 
   await expectRecorded(replica);
   await expectAnnounced(world, replica);
   const series = await replica.scrape();
-  for (const [path, count] of Object.entries({ index: 3, live: 1, none: 1 }))
+  for (const [path, count] of Object.entries({ index: 3, live: 1, none: 1 })) {
     expect(series.get(`mcguard_decision_duration_seconds_count{path="${path}"}`)).toBe(count);
+    expect(series.get(`mcguard_decision_duration_seconds_sum{path="${path}"}`)).toBeLessThan(0.1);
+  }
   expect(series.get('mcguard_webhook_calls_total{authorization="true"}')).toBe(5);
   expect(series.get('mcguard_live_reads_total')).toBe(1);
   expect(series.get('mcguard_references{kind="Node"}')).toBe(6);

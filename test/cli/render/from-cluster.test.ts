@@ -254,6 +254,11 @@ test.each([
   expect([exitCode, /ca:\n +\w+:\n +name: (.*)/.exec(monitor)?.[1]]).toEqual([0, trusted]);
 });
 
+test('without an installed guard, --tls says whom Prometheus trusts', async () => {
+  const { exitCode, stdout } = await render(VERSION, '--profile', 'monitoring', '--out', '-', '--tls', 'generated');
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringContaining('machineconfig-guard-ca') });
+});
+
 test('without a guard in the profile, reads only the version', async () => {
   const version = { '/version': { gitVersion: 'v1.29.0' } };
   const older = await render(version, '--profile', 'policy-floor');
