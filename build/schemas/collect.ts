@@ -77,7 +77,11 @@ const METAL3_FILES = ['baremetalhosts', 'hostfirmwaresettings'].map(
 const SNAPSHOTS = 'cluster/addons/volumesnapshots/crd';
 const AUTOSCALER_FILES = ['01_clusterautoscaler', '02_machineautoscaler'].map((name) => `install/${name}.crd.yaml`);
 /** In a CRD, `1 hour 30 min` is one, too (kube-openapi, pkg/validation/strfmt/duration.go). */
-const WORDS_OF_DURATION = { pattern: String.raw`\d\s*[nuµmshdw]|^0?$`, must: { pattern: 'be a duration, such as 5m' } };
+const WORDS_OF_DURATION = {
+  conversion: 'duration(self)',
+  pattern: String.raw`\d\s*[nuµmshdw]|^0?$`,
+  must: { pattern: 'be a duration, such as 5m' },
+};
 const METADATA = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 /** An API server serves only these without a flag. */
 const SERVED_VERSION = /(?:^|\/)v\d+$|^flowcontrol\.\S+\/v1beta[23]$/;
@@ -97,7 +101,7 @@ export async function collectSchemas(): Promise<string[]> {
     const kinds = await collectRelease(release, kubelet);
     releases.set(
       release.openshift,
-      kinds.map((kind) => ({ ...kind, schema: setProperty(kind.schema as Json, ['metadata'], metadata) })),
+      kinds.map((kind) => ({ ...kind, schema: setMetadata(kind.schema as Json, metadata) })),
     );
   }
   for (const [index, { openshift, api }] of RELEASES.entries()) {
@@ -111,6 +115,15 @@ export async function collectSchemas(): Promise<string[]> {
   const lines = formatLines(releases, [...ignition, ...createOpenKinds(metadata)], recursive);
   checkOverlay();
   return lines;
+}
+
+/** The schema with that of all metadata, and with what a CRD says about names besides. */
+function setMetadata(schema: Json, metadata: unknown): Json {
+  const { metadata: own } = (schema['properties'] ?? {}) as Readonly<Record<string, Json>>;
+  const known = setProperty(schema, ['metadata'], metadata);
+  const { name } = (own?.['properties'] ?? {}) as Readonly<Record<string, Json>>;
+  if (name?.['enum'] === undefined && name?.['pattern'] === undefined) return known;
+  return { ...known, allOf: [{ properties: { metadata: own } }] };
 }
 
 /**

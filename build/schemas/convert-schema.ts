@@ -60,15 +60,19 @@ const DATE = String.raw`\d{4}-(?:(?:0[13578]|1[02])-(?:[0-2]\d|3[01])|(?:0[469]|
 const OCTET = String.raw`[\da-fA-F]{2}`;
 const BREAKS = String.raw`[\r\n]*`;
 const DIGIT = String.raw`[A-Za-z\d+\/]${BREAKS}`;
-/** What a text of a format must be, and its pattern. Of most formats, an empty text is like no value. */
-const FORMAT_PATTERNS: Readonly<Record<string, readonly [must: string, pattern: string]>> = {
+/**
+ * What a text of a format must be, its pattern, and an expression for what rules see in place of it. Of most formats,
+ * an empty text is like no value.
+ */
+const FORMAT_PATTERNS: Readonly<Record<string, readonly [must: string, pattern: string, conversion?: string]>> = {
   byte: ['be Base64', `^${BREAKS}(?:(?:${DIGIT}){4})*(?:(?:${DIGIT}){2}(?:=${BREAKS}){2}|(?:${DIGIT}){3}=${BREAKS})?$`],
-  date: ['be a date, such as 2026-01-31', `^${DATE}$`],
+  date: ['be a date, such as 2026-01-31', `^${DATE}$`, "timestamp(self + 'T00:00:00Z')"],
   'date-time': [
     'be a time, such as 2026-01-31T12:00:00Z',
     `^$|^${DATE}${String.raw`[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:\d\d)$`}`,
+    'timestamp(self)',
   ],
-  duration: ['be a duration, such as 5m', `^(?:${DURATION})?$`],
+  duration: ['be a duration, such as 5m', `^(?:${DURATION})?$`, 'duration(self)'],
   'go-duration': ['be a duration, such as 5m', `^${DURATION}$`],
   email: ['be an email address', '[^@]@[^@]'],
   // Roughly: Go takes letters and symbols of all languages.
@@ -93,14 +97,6 @@ export const FORMAT_RULES: Readonly<Record<string, readonly [must: string, cel: 
 };
 /** Those that the validator needs besides (src/manifests/cel.ts and src/manifests/validate.ts). */
 const KEPT_FORMATS = new Set(['byte', 'go-duration']);
-const SUBDOMAIN = String.raw`[a-z\d](?:[-a-z\d]*[a-z\d])?(?:\.[a-z\d](?:[-a-z\d]*[a-z\d])?)*`;
-/** What `format.NAME()` of Kubernetes stands for in a rule. */
-const NAMED_FORMATS: Readonly<Record<string, string>> = {
-  dns1035Label: String.raw`[a-z](?:[-a-z\d]{0,61}[a-z\d])?`,
-  dns1123Label: String.raw`[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?`,
-  dns1123Subdomain: SUBDOMAIN,
-  qualifiedName: String.raw`(?:[a-z\d][-a-z\d.]*\/)?[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?`,
-};
 const GO_KEYS = new Set(['additionalProperties', 'format', 'items', 'properties', 'required', 'type']);
 /** Those that an API server or Go checks. */
 export const FORMATS = new Set(
@@ -150,19 +146,12 @@ function convertFormat({ pattern: goPattern, ...schema }: Json): Json {
   if (typeof format !== 'string' || types[0] === undefined) return schema;
   if (!types.includes('string')) return rest;
   const kept = KEPT_FORMATS.has(format) ? schema : rest;
-  const [patternMust, pattern] = FORMAT_PATTERNS[format] ?? [];
-  if (pattern !== undefined) return { ...kept, pattern, must: { pattern: patternMust } };
+  const [patternMust, pattern, conversion] = FORMAT_PATTERNS[format] ?? [];
+  if (pattern !== undefined)
+    return { ...kept, pattern, must: { pattern: patternMust }, ...(conversion !== undefined && { conversion }) };
   const [must, rule] = FORMAT_RULES[format] ?? [];
   const known = (schema['cel'] ?? []) as readonly unknown[];
   return rule === undefined ? kept : { ...kept, cel: [...known, { rule: `self == '' || ${rule}`, must }] };
-}
-
-/** The rule with `matches` instead of what the library of Kubernetes has for names. */
-function convertRule(rule: string): string {
-  return rule.replaceAll(
-    /!format\.(\w+)\(\)\.validate\((self(?:\.replace\([^)]*\))?)\)\.hasValue\(\)/g,
-    (_, name: string, value: string) => `(size(${value}) <= 253 && ${value}.matches(r'^(?:${NAMED_FORMATS[name]})$'))`,
-  );
 }
 
 /** One schema with the fields of all, such as those of a type in Go and of what it embeds. */
@@ -185,10 +174,12 @@ function convertReference(original: string, context: Context): unknown {
   if (open.includes(reference)) return { $ref: RECURSIVE };
   const inner = { ...context, open: [...open, reference] };
   if (resolve !== undefined) return convertSchema(resolve(reference), inner);
-  const name = reference.split('/').at(-1) ?? '';
+  const key = reference.split('/').at(-1) ?? '';
+  // OpenShift 4.22 writes the parts of Kubernetes' names from the last to the first.
+  const name = key.endsWith('.io') ? key.split('.').toReversed().join('.') : key;
   const special = Object.entries(SPECIAL).find(([ending]) => name.endsWith(`.${ending}`));
   if (special !== undefined) return sortKeys(convertFormat(special[1]));
-  const converted = convertSchema(definitions[name] ?? {}, inner) as Json;
+  const converted = convertSchema(definitions[key] ?? {}, inner) as Json;
   const added = context.addToType?.(name, converted) ?? converted;
   if (!name.endsWith(`.${RECURSIVE}`)) return added;
   // Schemas in these need no type.
@@ -230,7 +221,7 @@ function addExtensions(schema: Json, converted: Record<string, unknown>, { isGo,
   // A new object has no old one.
   const cel = rules
     .filter(({ rule, optionalOldSelf }) => optionalOldSelf === true || !/\boldSelf\b/.test(String(rule)))
-    .map(({ rule, message }) => ({ rule: convertRule(String(rule)), ...(message !== undefined && { message }) }));
+    .map(({ rule, message }) => ({ rule: String(rule), ...(message !== undefined && { message }) }));
   if (cel.length > 0) converted['cel'] = cel;
 }
 

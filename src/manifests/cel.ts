@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { BlockList, isIP, SocketAddress } from 'node:net';
 import { Environment } from '@marcbachmann/cel-js';
 import { compileGoRegExp } from './go-reg-exp.ts';
 import { KindCatalog } from './schemas.ts';
@@ -30,12 +30,23 @@ class Library {
 /** Go finds no path in a URL without one. */
 class ParsedUrl extends URL {
   readonly path: string;
+  readonly query: Readonly<Record<string, readonly string[]>>;
 
   constructor(text: string) {
     super(text);
     this.path = /^\w+:\/\/[^/]*$/.test(text) ? '' : this.pathname;
+    const names = Array.from(this.searchParams.keys(), (name) => [name, this.searchParams.getAll(name)]);
+    this.query = Object.fromEntries(names) as typeof this.query;
   }
 }
+const URL_FIELDS = {
+  host: 'string',
+  hostname: 'string',
+  path: 'string',
+  port: 'string',
+  protocol: 'string',
+  query: 'map',
+};
 
 /** What an expression has cost, and may cost, in steps. */
 export interface Meter {
@@ -51,6 +62,9 @@ export function startMeter(limit: number): Readonly<Meter> {
   return meter;
 }
 
+const compiled = new WeakMap<Environment, Map<string, Expression>>();
+/** In which the functions of Kubernetes are expressions of their operands. */
+let operands: Environment | undefined;
 /** What CEL has in an API server, without variables. */
 export const KUBERNETES = createEnvironment();
 
@@ -62,11 +76,19 @@ export function addVariables(environment: Environment, names: readonly string[])
 }
 
 /**
- * Compiles an expression, as the environment of an API server does.
+ * Compiles an expression once, as the environment of an API server does.
  * @param isMetered whether its cost counts
  * @throws ParseError or TypeError of the library if it is none
  */
 export function compile(environment: Environment, text: string, isMetered = true): Expression {
+  const known = compiled.get(environment) ?? new Map<string, Expression>();
+  compiled.set(environment, known);
+  const expression = known.get(text) ?? compileNew(environment, text, isMetered);
+  known.set(text, expression);
+  return expression;
+}
+
+function compileNew(environment: Environment, text: string, isMetered: boolean): Expression {
   const expression = environment.parse(UNPARSED.test(text) ? 'unsupported()' : text);
   adapt(expression.ast, isMetered);
   const { error } = expression.check();
@@ -129,10 +151,6 @@ function matches(text: string, pattern: string): boolean | undefined {
   return compileGoRegExp(pattern)?.test(text);
 }
 
-function findAll(text: string, pattern: string): string[] {
-  return Array.from(compileGoRegExp(pattern)?.matchAll(text) ?? [], ([found]) => found);
-}
-
 /** The number that a quantity of Kubernetes stands for, such as 8589934592 for `8Gi`. */
 export function parseQuantity(text: string): number | undefined {
   const [, number, exponent, binary, decimal] = QUANTITY.exec(text) ?? [];
@@ -142,60 +160,54 @@ export function parseQuantity(text: string): number | undefined {
   return Number(number) * factor;
 }
 
-function isCidr(text: string): boolean {
-  const [, address = '', bits] = /^(.*)\/(\d{1,3})$/.exec(text) ?? [];
-  return isIP(address) > 0 && Number(bits) <= (isIPv4(address) ? 32 : 128);
+/** An address as Go formats it. Empty if Go takes none: with a zone, or an IPv4 address as one of IPv6. */
+function formatAddress(text: string): string {
+  const family = isIP(text);
+  const isTaken = family > 0 && !/%|:.*\./.test(text);
+  return isTaken ? new SocketAddress({ address: text, family: getFamily(text) }).address : '';
+}
+
+function getFamily(address: string): 'ipv4' | 'ipv6' {
+  return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
 /** Whether a network contains all addresses of another one. */
 function containsCidr(network: string, other: string): boolean {
   const [[address = '', bits], [start = '', otherBits]] = [network.split('/'), other.split('/')];
   const list = new BlockList();
-  list.addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6');
-  return Number(otherBits) >= Number(bits) && list.check(start, isIPv4(start) ? 'ipv4' : 'ipv6');
+  list.addSubnet(address, Number(bits), getFamily(address));
+  return Number(otherBits) >= Number(bits) && list.check(start, getFamily(start));
 }
 
-/** What CEL has in an API server (apiserver, pkg/cel/library). */
+/** What CEL has in an API server (apiserver, pkg/cel/library), with the functions in build/schemas/functions.yaml. */
 function createEnvironment(): Environment {
   const environment = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false });
-  environment.registerType('ParsedUrl', ParsedUrl).registerType('Library', Library);
+  environment.registerType('ParsedUrl', { ctor: ParsedUrl, fields: URL_FIELDS }).registerType('Library', Library);
   for (const name of ['format', 'ip', 'sets', 'strings'])
     environment.registerConstant(name, 'Library', new Library(name));
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
-  for (const signature of KindCatalog.shared().functions) {
-    add(signature, () => {
-      throw Object.assign(new Error(signature), { code: 'unsupported_function' });
+  for (const [signature, body] of Object.entries(KindCatalog.shared().functions)) {
+    add(signature, (a?: unknown, b?: unknown, c?: unknown) => {
+      if (body === null) throw Object.assign(new Error(signature), { code: 'unsupported_function' });
+      operands ??= addVariables(environment, ['a', 'b', 'c']);
+      return compile(operands, body, false)({ a, b, c });
     });
   }
-  add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
+  add('list.sum(): dyn', (list: readonly number[]) => (list.length > 0 ? list.reduce((sum, item) => sum + item) : 0n));
+  add('list.indices(): list', (list: readonly unknown[]) => Array.from(list, (_, index) => BigInt(index)));
+  add('list.sort(): list', (list: readonly number[]) => list.toSorted((one, other) => (one < other ? -1 : 1)));
   add('matches(string, string): bool', matches);
   add('string.matchesInGo(string): bool', matches);
   // Go takes no control characters.
   add('isURL(string): bool', (text: string) => !/\p{Cc}/u.test(text) && URL.canParse(text));
   add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));
-  add('ParsedUrl.getScheme(): string', ({ protocol }: URL) => protocol.slice(0, -1));
-  add('ParsedUrl.getHostname(): string', ({ hostname }: URL) => hostname);
-  add('ParsedUrl.getPort(): string', ({ port }: URL) => port);
-  add('ParsedUrl.getEscapedPath(): string', ({ path }: ParsedUrl) => path);
-  add('ParsedUrl.getQuery(): map', ({ searchParams }: URL) => Object.fromEntries(searchParams));
-  add('isIP(string): bool', (text: string) => isIP(text) > 0);
-  add('isCIDR(string): bool', isCidr);
-  // Addresses and networks stay texts.
-  for (const name of ['ip', 'cidr']) add(`${name}(string): string`, (text: string) => text);
-  add('string.ip(): string', (text: string) => text.split('/')[0]);
-  add('string.family(): int', (text: string) => BigInt(isIP(text)));
-  add('string.prefixLength(): int', (text: string) => BigInt(text.split('/')[1] ?? ''));
+  add('string.formatAddress(): string', formatAddress);
   add('string.containsCIDR(string): bool', containsCidr);
   add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
   add('quantity(dyn): double', (value: unknown) => parseQuantity(String(value)) ?? Number.NaN);
-  add('double.isGreaterThan(double): bool', (one: number, other: number) => one > other);
-  add('double.isLessThan(double): bool', (one: number, other: number) => one < other);
-  add('double.compareTo(double): int', (one: number, other: number) => BigInt(Math.sign(one - other)));
-  add('string.find(string): string', (text: string, pattern: string) => findAll(text, pattern)[0] ?? '');
-  add('string.findAll(string): list', findAll);
-  add('string.replace(string, string): string', (text: string, from: string, to: string) =>
-    text.replaceAll(from, () => to),
+  add('string.findAll(string): list', (text: string, pattern: string) =>
+    Array.from(compileGoRegExp(pattern)?.matchAll(text) ?? [], ([found]) => found),
   );
   add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
     text.replace(from, to),

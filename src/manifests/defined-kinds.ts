@@ -21,7 +21,12 @@ export function listDefinedKinds({ group, names, scope, versions }: Readonly<Rec
       apiVersion: `${String(group)}/${String(getValue(version, 'name'))}`,
       kind: String(getValue(names, 'kind')),
       isNamespaced: scope === 'Namespaced',
-      schema: { ...schema, properties: { apiVersion: {}, kind: {}, ...schema.properties, ...any.schema.properties } },
+      schema: {
+        ...schema,
+        properties: { apiVersion: {}, kind: {}, ...schema.properties, ...any.schema.properties },
+        // A CRD can restrict names.
+        allOf: [...(schema.allOf ?? []), { properties: { metadata: schema.properties?.['metadata'] ?? {} } }],
+      },
     };
   });
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Optional } from '@marcbachmann/cel-js';
 import { parseJson } from '../files/yaml-stream.ts';
-import { addVariables, compile, type Expression, KUBERNETES, startMeter } from './cel.ts';
+import { addVariables, compile, KUBERNETES, startMeter } from './cel.ts';
 import { findRuleError, findTypeError } from './cel-rules.ts';
 import { compileGoRegExp } from './go-reg-exp.ts';
 import { findFieldSchema, type Schema } from './schemas.ts';
@@ -19,9 +19,6 @@ export const MAX_OBJECT_COST = 10_000_000;
 /** Of the rules of CRDs. */
 export const CRD_ENVIRONMENT = addVariables(KUBERNETES, ['self', 'oldSelf']);
 export const OVERLAY_ENVIRONMENT = createOverlayEnvironment();
-const compiled = new Map(
-  [CRD_ENVIRONMENT, OVERLAY_ENVIRONMENT].map((environment) => [environment, new Map<string, Expression>()]),
-);
 /** Of decompressed data. */
 const MAX_DATA_BYTES = 64 * 1024 ** 2;
 const converted = new WeakMap<object, object>();
@@ -61,14 +58,12 @@ export function judgeRule(
 }
 
 function run(environment: typeof KUBERNETES, text: string, value: unknown, schema: Schema): unknown {
-  const known = compiled.get(environment);
   // The overlay is trusted.
-  const expression = known?.get(text) ?? compile(environment, text, environment === CRD_ENVIRONMENT);
-  known?.set(text, expression);
+  const expression = compile(environment, text, environment === CRD_ENVIRONMENT);
   return expression({ self: toCel(value, schema), oldSelf: Optional.none() });
 }
 
-/** Numbers of CEL are whole (a bigint) or not, and Base64 stands for bytes. */
+/** Numbers of CEL are whole (a bigint) or not, Base64 stands for bytes, and some texts for times. */
 function toCel(value: unknown, schema: Schema): unknown {
   if (typeof value === 'object' && value !== null) {
     let collection = converted.get(value);
@@ -76,8 +71,9 @@ function toCel(value: unknown, schema: Schema): unknown {
     if (collection === undefined) converted.set(value, (collection = convertCollection(value, schema)));
     return collection;
   }
-  const { type, format } = schema;
+  const { type, format, conversion } = schema;
   if (format === 'byte' && typeof value === 'string') return new Uint8Array(Buffer.from(value, 'base64'));
+  if (conversion !== undefined) return evaluate(conversion, value, {}) ?? value;
   return Number.isInteger(value) && [type].flat().includes('integer') ? BigInt(Number(value)) : value;
 }
 

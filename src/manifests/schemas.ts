@@ -6,12 +6,15 @@ import { readSchemaFile } from './schema-file.ts';
 export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema | boolean;
+  readonly allOf?: readonly Schema[];
   readonly items?: Schema;
   readonly required?: readonly string[];
   readonly type?: string | readonly string[];
   readonly default?: unknown;
   /** One of an API, or a regular expression of Go such as `/^a/`. */
   readonly format?: string;
+  /** An expression for what rules see in place of a text. They see the text if it fails. */
+  readonly conversion?: string;
   /** Whether the decoder ignores the case of keys, as encoding/json does. */
   readonly ignoresCase?: boolean;
   /** Whether an object keeps unknown fields. */
@@ -56,16 +59,16 @@ type NameList =
   | 'installerConfigs'
   | 'namespaces'
   | 'operatorConfigs'
-  | 'ownGroups'
+  | 'ownTypes'
   | 'renderInputs'
-  | 'unlistedGroups';
+  | 'unlistedTypes';
 
 interface Header {
   /** Oldest first. */
   readonly releases: readonly string[];
   readonly names: Readonly<Record<NameList, readonly string[]>>;
-  /** The signatures in build/schemas/functions.yaml. */
-  readonly functions: readonly string[];
+  /** Those of build/schemas/functions.yaml: the expression of each signature. */
+  readonly functions: Readonly<Record<string, string | null>>;
 }
 
 /** The schema of a field, or of each value of a mapping. */

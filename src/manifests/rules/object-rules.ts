@@ -76,7 +76,7 @@ export const OBJECT_RULES = {
   MissingDefinition: {
     severity: 'warning',
     find: (object, set) =>
-      !set.catalog.has('unlistedGroups', object.group) &&
+      !set.catalog.has('unlistedTypes', object.type) &&
       isUndefined(object, set) &&
       !findUnknownKind(object, set) &&
       object.type,
@@ -169,13 +169,14 @@ function isUndefined(object: ManifestObject, set: ManifestSet): boolean {
 
 /** The kind that was probably meant, or an empty text. Undefined if an operator can bring the kind. */
 function findUnknownKind(object: ManifestObject, set: ManifestSet): Findings {
-  const { group, kind } = object;
+  const { group, kind, type } = object;
+  const { catalog, definedKinds } = set;
   if (!isUndefined(object, set)) return undefined;
   const isNear = (each: KindVersion): boolean =>
     getGroup(each.apiVersion) === group && each.kind.toLowerCase() === kind.toLowerCase();
-  const defined = set.definedKinds.find(isNear);
-  const nearest = defined ? `${defined.apiVersion} ${defined.kind}` : findNearestKind(object, set.catalog);
-  const isComplete = set.catalog.groups.has(group) && !set.catalog.has('unlistedGroups', group);
+  const defined = definedKinds.find(isNear);
+  const nearest = defined ? `${defined.apiVersion} ${defined.kind}` : findNearestKind(object, catalog);
+  const isComplete = catalog.groups.has(group) && catalog.has('ownTypes', type) && !catalog.has('unlistedTypes', type);
   return nearest !== undefined || isComplete ? [{ detail: nearest ?? '' }] : undefined;
 }
 
