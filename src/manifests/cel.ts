@@ -146,15 +146,9 @@ function spend(units: number): void {
   if (meter.cost > meter.limit) throw new Error('cost limit exceeded');
 }
 
-/** Undefined, which is no value of CEL, if Go rejects the pattern. */
-function matches(text: string, pattern: string): boolean | undefined {
-  return compileGoRegExp(pattern)?.test(text);
-}
-
-/** The number that a quantity of Kubernetes stands for, such as 8589934592 for `8Gi`. */
-export function parseQuantity(text: string): number | undefined {
-  const [, number, exponent, binary, decimal] = QUANTITY.exec(text) ?? [];
-  if (number === undefined) return undefined;
+/** The number that a quantity of Kubernetes stands for, such as 8589934592 for `8Gi`. NaN for other texts. */
+export function parseQuantity(value: unknown): number {
+  const [, number, exponent, binary, decimal] = QUANTITY.exec(String(value)) ?? [];
   if (exponent !== undefined) return Number(number) * 10 ** Number(exponent);
   const factor = binary ? 1024 ** ' KMGTPE'.indexOf(binary) : 1000 ** ('num kMGTPE'.indexOf(decimal || ' ') - 3);
   return Number(number) * factor;
@@ -188,29 +182,25 @@ function createEnvironment(): Environment {
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
   for (const [signature, body] of Object.entries(KindCatalog.shared().functions)) {
-    add(signature, (a?: unknown, b?: unknown, c?: unknown) => {
+    add(signature, (a?: unknown, b?: unknown, c?: unknown, d?: unknown) => {
       if (body === null) throw Object.assign(new Error(signature), { code: 'unsupported_function' });
-      operands ??= addVariables(environment, ['a', 'b', 'c']);
-      return compile(operands, body, false)({ a, b, c });
+      operands ??= addVariables(environment, ['a', 'b', 'c', 'd']);
+      return compile(operands, body, false)({ a, b, c, d });
     });
   }
   add('list.sum(): dyn', (list: readonly number[]) => (list.length > 0 ? list.reduce((sum, item) => sum + item) : 0n));
   add('list.indices(): list', (list: readonly unknown[]) => Array.from(list, (_, index) => BigInt(index)));
   add('list.sort(): list', (list: readonly number[]) => list.toSorted((one, other) => (one < other ? -1 : 1)));
-  add('matches(string, string): bool', matches);
-  add('string.matchesInGo(string): bool', matches);
+  // Undefined, which is no value of CEL, if Go rejects the pattern.
+  add('string.matchesInGo(string): bool', (text: string, pattern: string) => compileGoRegExp(pattern)?.test(text));
   // Go takes no control characters.
   add('isURL(string): bool', (text: string) => !/\p{Cc}/u.test(text) && URL.canParse(text));
   add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));
   add('string.formatAddress(): string', formatAddress);
   add('string.containsCIDR(string): bool', containsCidr);
-  add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
-  add('quantity(dyn): double', (value: unknown) => parseQuantity(String(value)) ?? Number.NaN);
+  add('quantity(dyn): double', parseQuantity);
   add('string.findAll(string): list', (text: string, pattern: string) =>
     Array.from(compileGoRegExp(pattern)?.matchAll(text) ?? [], ([found]) => found),
-  );
-  add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
-    text.replace(from, to),
   );
   return environment;
 }

@@ -1,8 +1,7 @@
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import type { ManifestObject, ManifestSet } from './manifest-set.ts';
-import type { ManifestFile, ManifestInput } from './read-manifests.ts';
+import { MANIFEST, type ManifestFile, type ManifestInput } from './read-manifests.ts';
 
-const MANIFEST = /\.(?:ya?ml|json)$/;
 const OBJECT = /^\s*(?:apiVersion|kind|\{)/m;
 
 /**

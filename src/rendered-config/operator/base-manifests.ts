@@ -1,4 +1,5 @@
 import { getValue, isRecord } from '../rendered-config.ts';
+import base from './base-manifests.json' with { type: 'json' };
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -15,8 +16,7 @@ const RELEASE_VERSION = '0.0.0';
 const MCO = 'machineconfiguration.openshift.io';
 const CONTROLLER_CONFIG = 'ControllerConfig machine-config-controller';
 const FEATURE_GATE = 'FeatureGate cluster';
-const IMAGE = `example.com/image@sha256:${'0'.repeat(64)}`;
-const EMPTY_PULL_SECRET = '{"auths":{}}';
+const PULL_SECRET = 'Secret pull-secret';
 
 /** Whether the operator renders the same names for the cluster: the directory has all that they depend on. */
 export function hasRealNames(objects: ClusterObjects): boolean {
@@ -32,15 +32,7 @@ export function getReleaseVersion(objects: ClusterObjects): string {
 
 /** The pull secret of the directory, or an empty one. */
 export function createPullSecret(objects: ClusterObjects): string {
-  return JSON.stringify(
-    objects.get('Secret pull-secret') ?? {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'pull-secret', namespace: 'openshift-config' },
-      type: 'kubernetes.io/dockerconfigjson',
-      data: { '.dockerconfigjson': Buffer.from(EMPTY_PULL_SECRET).toString('base64') },
-    },
-  );
+  return JSON.stringify(objects.get(PULL_SECRET) ?? base[PULL_SECRET]);
 }
 
 /**
@@ -49,13 +41,10 @@ export function createPullSecret(objects: ClusterObjects): string {
  */
 export function createBaseManifests(facts: OperatorFacts, objects: ClusterObjects): ReadonlyMap<string, string> {
   const disabled = facts.featureGates.map((name) => ({ name }));
-  const base: Readonly<Record<string, Json>> = {
-    'MachineConfigPool master': createPool('master'),
-    'MachineConfigPool worker': createPool('worker'),
+  const all: Readonly<Record<string, Json>> = {
+    ...base,
     [FEATURE_GATE]: {
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'FeatureGate',
-      metadata: { name: 'cluster' },
+      ...base[FEATURE_GATE],
       spec: objects.get(FEATURE_GATE)?.['spec'] ?? {},
       status: { featureGates: [{ version: getReleaseVersion(objects), enabled: [], disabled }] },
     },
@@ -64,63 +53,24 @@ export function createBaseManifests(facts: OperatorFacts, objects: ClusterObject
   // The installer writes a FeatureGate without status.
   const isMissing = (name: string): boolean =>
     !objects.has(name) || (name === FEATURE_GATE && !isRecord(objects.get(name)?.['status']));
-  const missing = Object.entries(base).filter(([name]) => isMissing(name));
+  const missing = Object.entries(all).filter(([name]) => name !== PULL_SECRET && isMissing(name));
   return new Map(missing.map(([name, object]) => [`zz-${name.replace(' ', '-')}.json`, JSON.stringify(object)]));
 }
 
 /** An install-config lacks what the templates of its platform need, so the platform is none. */
 function createControllerConfig({ version }: OperatorFacts, objects: ClusterObjects): Json {
+  const { metadata, spec, ...type } = base[CONTROLLER_CONFIG];
+  const { dns, infra } = spec;
   const proxy = objects.get('Proxy cluster')?.['status'];
-  const topology = 'HighlyAvailable';
+  const annotations = { ...metadata.annotations, [`${MCO}/generated-by-version`]: version };
   return {
-    apiVersion: `${MCO}/v1`,
-    kind: 'ControllerConfig',
-    metadata: {
-      name: 'machine-config-controller',
-      annotations: {
-        [`${MCO}/generated-by-version`]: version,
-        [`${MCO}/release-image-version`]: RELEASE_VERSION,
-      },
-    },
+    ...type,
+    metadata: { ...metadata, annotations },
     spec: {
-      baseOSContainerImage: IMAGE,
-      baseOSExtensionsContainerImage: IMAGE,
-      clusterDNSIP: '172.30.0.10',
-      dns: objects.get('DNS cluster') ?? { spec: { baseDomain: 'lab.example.com' } },
-      infra: objects.get('Infrastructure cluster') ?? {
-        spec: { platformSpec: { type: 'None' } },
-        status: {
-          apiServerInternalURI: 'https://api-int.lab.example.com:6443',
-          apiServerURL: 'https://api.lab.example.com:6443',
-          controlPlaneTopology: topology,
-          infrastructureTopology: topology,
-          platform: 'None',
-          platformStatus: { type: 'None' },
-        },
-      },
-      ipFamilies: 'IPv4',
-      kubeAPIServerServingCAData: 'YQ==',
-      networkType: 'OVNKubernetes',
-      platform: 'none',
-      pullSecret: { name: 'pull-secret', namespace: 'openshift-config' },
-      releaseImage: IMAGE,
-      rootCAData: 'YQ==',
+      ...spec,
+      dns: objects.get('DNS cluster') ?? dns,
+      infra: objects.get('Infrastructure cluster') ?? infra,
       ...(isRecord(proxy) && { proxy }),
-    },
-  };
-}
-
-function createPool(name: string): Json {
-  return {
-    apiVersion: `${MCO}/v1`,
-    kind: 'MachineConfigPool',
-    metadata: {
-      name,
-      labels: { [`${MCO}/mco-built-in`]: '', [`pools.operator.${MCO}/${name}`]: '' },
-    },
-    spec: {
-      machineConfigSelector: { matchLabels: { [`${MCO}/role`]: name } },
-      nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
     },
   };
 }
