@@ -1,7 +1,8 @@
 import type { PendingCertificateRequest } from '../diagnosis/cluster-snapshot.ts';
 import { type ApiObject, isObjectName, parseTime } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, describeError } from '../kube/errors.ts';
+import { describeError } from '../kube/errors.ts';
+import { groupBy } from '../common/group-by.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import { listAll } from './cluster-reader.ts';
 
@@ -30,15 +31,21 @@ export async function readPendingCertificateRequests(
   signal: AbortSignal,
 ): Promise<PendingCertificateRequests> {
   try {
-    const requests = (await listAll(api, RESOURCE, parsePendingRequest, signal)).flat();
+    const all = (await listAll(api, RESOURCE, parsePendingRequest, signal)).flat();
+    const requests = keepNewest(all.toSorted((a, b) => (String(a.createdAt) < String(b.createdAt) ? -1 : 1)));
     return { readable: true, reason: null, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
   } catch (error) {
     if (!(error instanceof ClusterAccessError)) throw error;
-    const { cause } = error;
-    const isForbidden = cause instanceof ApiError && cause.status === 403;
-    const permission = '403 Forbidden: you need "list" on certificatesigningrequests.certificates.k8s.io';
-    return { readable: false, reason: isForbidden ? permission : describeError(cause), requests: [] };
+    return { readable: false, reason: describeError(error.cause), requests: [] };
   }
+}
+
+/** The kubelet waits 15 minutes for an answer, then asks anew with another key (rotateCerts in k8s.io/client-go). */
+function keepNewest(requests: readonly PendingCertificateRequest[]): PendingCertificateRequest[] {
+  const groups = groupBy(requests, ({ name, node, signer }) => `${signer} ${node ?? name}`).values();
+  return [...groups].flatMap(
+    (group) => ({ ...group.at(-1), createdAt: group[0]?.createdAt }) as PendingCertificateRequest,
+  );
 }
 
 function parsePendingRequest({ metadata, spec, status }: ApiObject): PendingCertificateRequest[] {

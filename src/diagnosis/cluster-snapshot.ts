@@ -119,6 +119,7 @@ export interface PendingCertificateRequest {
   /** Null if neither the user nor the request names a node, or no node can have the name. */
   readonly node: string | null;
   readonly signer: string;
+  /** When its kubelet began to ask. It asks anew every 15 minutes, and only the newest request is listed. */
   readonly createdAt: string | null;
 }
 
@@ -163,7 +164,10 @@ export interface DrainObstacles {
   readonly isFree?: boolean;
 }
 
-/** A KubeletConfig or a ContainerRuntimeConfig that failed, so that the operator writes no MachineConfig from it. */
+/**
+ * A KubeletConfig or a ContainerRuntimeConfig that failed, so that the operator writes no MachineConfig from it, or a
+ * MachineOSConfig of a pool that does not exist.
+ */
 export interface FailedSource {
   readonly kind: string;
   readonly name: string;

@@ -64,10 +64,26 @@ test('names no node if the request is invalid, or its name or that of its user i
   expect((await read()).requests.map(({ node }) => node)).toEqual(Array.from({ length: 6 }, () => null));
 });
 
-test.each([
-  [403, expect.stringMatching(/^403 Forbidden: you need "list" /) as string],
-  [404, 'the API server answered 404'],
-])('gives the reason if the answer to the list is %i', async (status, reason) => {
+test('lists the newest request of each node and signer, with the time since which the node asks', async () => {
+  const ofNode = { username: 'system:node:n' };
+  const ask = (name: string, creationTimestamp: string, signerName: string) => {
+    cluster.create('certificatesigningrequests', {
+      metadata: { name, creationTimestamp },
+      spec: { ...ofNode, signerName },
+    });
+  };
+  ask('csr-b', '2026-11-20T12:00:00Z', CLIENT);
+  ask('csr-a', '2026-11-20T12:30:00Z', CLIENT);
+  ask('csr-c', '2026-11-20T12:15:00Z', CLIENT);
+  ask('csr-d', '2026-11-20T12:31:00Z', SERVING);
+  expect((await read()).requests).toEqual([
+    { name: 'csr-a', node: 'n', signer: CLIENT, createdAt: '2026-11-20T12:00:00.000Z' },
+    { name: 'csr-d', node: 'n', signer: SERVING, createdAt: '2026-11-20T12:31:00.000Z' },
+  ]);
+});
+
+test.each([403, 404])('gives the reason if the answer to the list is %i', async (status) => {
   cluster.faults.intercept(() => ({ status }));
+  const reason = expect.stringMatching(`^the API server answered ${status}`) as string;
   expect(await read()).toEqual({ readable: false, reason, requests: [] });
 });
