@@ -34,10 +34,7 @@ export function chooseContent(copies: readonly RenderedConfig[]): Content {
   const [config] = chooseCopies(copies) as [RenderedConfig];
   if (hasMatchingName(config) === true) return { config };
   const sources = joinFirst(copies.map(formatOrigins));
-  if (copies.every((copy) => hasMatchingName(copy) === null)) {
-    return { config, mismatch: `no hash can verify the content of ${sources}` };
-  }
-  return { config, mismatch: `the hash in the name is not that of the content of ${sources}` };
+  return { config, mismatch: `the hash in the name does not prove the content of ${sources}` };
 }
 
 /** Why a config is not restored. Part of the JSON of `restore`. */
@@ -149,14 +146,8 @@ function describeConfig(name: ConfigName, source: string, state: RestoreState) {
 }
 
 /** What is reported about a missing config that a directory or a List lacks. */
-export function rejectWithoutCopy(
-  name: ConfigName,
-  source: string,
-  skipped: readonly string[],
-  state: RestoreState,
-): PlanReport {
-  const unread = skipped.length === 0 ? '' : `; skipped: ${skipped.join('; ')}`;
-  const reason = `the config is missing, and no readable file of the source contains it${unread}`;
+export function rejectWithoutCopy(name: ConfigName, source: string, state: RestoreState): PlanReport {
+  const reason = 'the config is missing, and no readable file of the source contains it';
   const advice = advise('choose another source; see which node has a copy', shell`machineconfig-guard check`);
   return { ...describeConfig(name, source, state), rejection: { code: 'NoCopy', reason, advice } };
 }

@@ -43,8 +43,6 @@ export interface RestoreOptions extends StepOptions, WantedRestore {
   readonly withoutCopy?: readonly ConfigName[];
   /** The arguments of `--from`, for messages. */
   readonly source?: string;
-  /** Why files of it were skipped. */
-  readonly skipped?: readonly string[];
 }
 
 /** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
@@ -71,10 +69,11 @@ const NODE_RECOVERY_MS = 120_000;
 /** A status that names a missing config, or a pool that rolls it out, would be a deadlock again. */
 const ACTIONS_WITH_CONFIG: ReadonlySet<StepAction> = new Set(['SetPoolStatus', 'AwaitMachines', 'UnpausePool']);
 /** `oc logs` cannot select the pods of a node. */
-const LOG_COMMAND = shell`oc logs -n openshift-machine-config-operator
-  -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20`;
-const LOG_TEXT = 'run the same command again to wait longer, or read the logs of the machine-config-daemons';
-const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND);
+const LOG_ADVICE = advise(
+  'run the same command again to wait longer, or read the logs of the machine-config-daemons',
+  shell`oc logs -n openshift-machine-config-operator
+    -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20`,
+);
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -110,9 +109,9 @@ class RestoreRun extends StepRun {
       const advice = advise('to give up the restore, unpause it', toUnpauseCommand(pool));
       this.progress(`pool ${pool} stays paused for this restore`, advice);
     }
-    const { withoutCopy = [], source = '', skipped = [] } = this.options;
+    const { withoutCopy = [], source = '' } = this.options;
     const lacking = withoutCopy.map((name): ConfigReport => {
-      return { ...rejectWithoutCopy(name, source, skipped, state), outcome: 'rejected', steps: [] };
+      return { ...rejectWithoutCopy(name, source, state), outcome: 'rejected', steps: [] };
     });
     const configs = [...plans.map((plan) => this.#buildConfigReport(plan)), ...lacking];
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');

@@ -75,9 +75,6 @@ export interface RestoreStep extends Step {
   readonly isNeeded: boolean;
 }
 
-/** Of one command. A second one approves the others. */
-const MAX_APPROVED_REQUESTS = 20;
-
 /** Lists the steps that the deadlock of a config needs in this state, in their order. */
 export function listSteps(state: RestoreState, config: RenderedConfig, pool: InspectedPool | undefined): RestoreStep[] {
   const { name } = config;
@@ -143,7 +140,7 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
   const reason = `for ${countNoun(count, 'machine')} to join pool ${poolName}`;
   if (pendingRequests.length === 0) return { reason };
   const nodes = [...new Set(pendingRequests.map(({ node }) => node ?? 'an unknown node'))];
-  const names = pendingRequests.slice(0, MAX_APPROVED_REQUESTS).map((request) => request.name);
+  const names = pendingRequests.map((request) => request.name);
   return {
     reason: `${reason}; certificate requests of ${joinFirst(nodes)} are pending`,
     advice: advise('check their requestors, then approve these', shell`oc adm certificate approve ${names}`),

@@ -31,7 +31,7 @@ import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { isOnNode, readSources, type SourceConfigs } from './read-sources.ts';
-import { formatSteps, INTERRUPTED, throwUnlessOk } from '../steps/step-run.ts';
+import { formatSteps, throwUnlessOk } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import { type ConfigName, formatName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
@@ -142,7 +142,6 @@ async function runRestore(
     configs,
     source: from?.join(', ') ?? '',
     withoutCopy: isWhole ? listMissingNames(snapshot).filter((missing) => !hasCopy(missing)) : [],
-    skipped: problems,
     name,
     isConfirmed,
     timeoutMs,
@@ -219,7 +218,6 @@ function formatConclusion({
   const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
   if (problem !== null && !written && pausedPools.length === 0) return ['red', `Nothing was written: ${problem}.`];
   if (problem !== null && !has('incomplete') && has('restored')) {
-    if (problem === INTERRUPTED) return ['red', 'Restored; stopped waiting until every node has recovered.'];
     return ['red', `Restored, but not every node has recovered: ${problem}.`];
   }
   if (problem !== null) {

@@ -60,8 +60,6 @@ export interface RunReport {
   readonly problem: string | null;
 }
 
-export const INTERRUPTED = 'interrupted';
-
 export interface StepOptions {
   /** Without it, the steps are only planned. */
   readonly isConfirmed: boolean;
@@ -131,7 +129,7 @@ export class StepRun {
       await work();
       return undefined;
     } catch (error) {
-      if (this.signal.aborted) return new CliError(INTERRUPTED, EXIT_CODE.interrupted);
+      if (this.signal.aborted) return new CliError('interrupted', EXIT_CODE.interrupted);
       return toCliError(error, this.api, this.options.role) as Error;
     }
   }

@@ -187,9 +187,7 @@ test('exits with 1 if a missing config has no copy in the directory, and names t
   writeFileSync(path.join(directory, 'all.yaml'), `items: [{metadata: {name: ${GONE}`);
   const nothing = await run('restore', '--from', directory);
   expect(nothing).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/skipped: .*all\.yaml/) as string });
-  expect(nothing.stdout).toMatch(
-    /Not restored \(NoCopy\)[^]*; skipped:\s+\S*all\.yaml is neither[^]*\nNothing was written\.\n/,
-  );
+  expect(nothing.stdout).toMatch(/Not restored \(NoCopy\)[^]*\nNothing was written\.\n/);
   annotate(cluster, 'worker-0', { currentConfig: other.name });
   writeFileSync(path.join(directory, 'other.yaml'), other.text);
   const part = await run('restore', '--from', directory, '--confirm', '--timeout', '1s');
