@@ -45,9 +45,13 @@ interface CauseRule<Own extends Cause> {
 type CauseOf<Code extends CauseCode> = Extract<Cause, { readonly code: Code }>;
 
 const OPERATOR_NAMESPACE = 'openshift-machine-config-operator';
+/** Then nothing is lost. With a selection, another node can have the content. */
+const UNUSED = 'No checked node runs the missing one';
 const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap';
 /** The daemon then writes the config once without a comparison (machine-config-operator, pkg/daemon/update.go). */
 const FORCE_FILE = '/run/machine-config-daemon-force';
+/** The daemon goes on without it (prepUpdateFromCluster and checkStateOnFirstRun in pkg/daemon/daemon.go). */
+const RECORD_FILE = '/etc/machine-config-daemon/currentconfig';
 /** Anything else in a reason could change a command. */
 const KERNEL_ARGUMENT = /^[A-Za-z0-9][-\w.,:=@/%+]*$/;
 /** Parts of a reason or a condition, with the part of the operator that knows more. */
@@ -97,7 +101,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
 
   PoolsMissing: {
     sentence: () => 'no MachineConfigPool exists',
-    repairs: ({ isOperatorStopped }) => (isOperatorStopped ? [] : [readOperatorLog('machine-config-operator')]),
+    repairs: () => [readOperatorLog('machine-config-operator')],
   },
 
   ConfigMissing: {
@@ -315,16 +319,15 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         text: isRepairable ? `only if the change can go: ${text}` : text,
         alternative: isRepairable,
       };
-      const end = 'repair what the message is about. The daemon tries again';
       // The daemon calls rpm-ostree (pkg/daemon/update.go).
-      const repair: Repair = evidence.startsWith('failed to update OS')
-        ? {
-            name: 'changeBack',
-            text: `see which OS images and packages the node has, and ${end}`,
-            command: onHost(referrer.name, shell`rpm-ostree status`),
-            oneAtATime: 'other',
-          }
-        : { name: 'changeBack', text: end };
+      const isOfOs = evidence.startsWith('failed to update OS');
+      const look = isOfOs ? 'see which OS images and packages the node has, and ' : '';
+      const repair: Repair = {
+        name: 'changeBack',
+        text: `${look}repair what the message is about. The daemon tries again`,
+        command: isOfOs ? onHost(referrer.name, shell`rpm-ostree status`) : undefined,
+        oneAtATime: 'other',
+      };
       const repairs = [...(isRepairable ? [repair] : []), ...(isTakenBack ? [undo] : [])];
       return repairs.length > 0 ? repairs : [findDaemon(referrer.name)];
     },
@@ -395,12 +398,16 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       condition === undefined
         ? `${names} ${be(isPlural)} Degraded because of ${isPlural ? 'their' : 'its'} nodes`
         : `${names} ${be(isPlural)} ${condition}${evidence ? '' : ', without a message'}`,
+    more: ({ condition }) => [condition === 'NodeDegraded' ? 'The annotations of its nodes do not say so' : ''],
     repairs: ({ condition, evidence = '', waiting, referrer: { name } }) => {
       if (condition === undefined) return [];
       const further = readFurther(evidence);
       // The status of a pool follows its nodes, so it says for some seconds what has ended already.
       if (further.length > 0 || waiting.helps) return further;
-      if (condition !== 'RenderDegraded' || isBetweenReleases(evidence)) {
+      // The operator also counts the nodes whose MachineConfigNode says so (pkg/controller/node/status.go).
+      if (condition === 'NodeDegraded') return [readNodeStates()];
+      const isAboutConfig = evidence.includes('could not get current MachineConfig');
+      if (condition !== 'RenderDegraded' || isBetweenReleases(evidence) || isAboutConfig) {
         return [readOperatorLog('machine-config-controller')];
       }
       // Without the MachineConfigs of the workers, the nodes of a custom pool would lose their kubelet.
@@ -488,7 +495,7 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
   if (kind === 'MachineConfigPool') {
     if (field === 'status') return [...repairs, ...setStatus(name, replacement)];
     if (replacement === undefined) return repairs;
-    const text = `pool ${name}: name a config that exists. ${explainUnused(cause)}`;
+    const text = `pool ${name}: name a config that exists. ${UNUSED}`;
     const command = patchPool(name, { spec: { configuration: { name: replacement } } });
     return [...repairs, { name: 'resetSpec', text, command }];
   }
@@ -504,19 +511,12 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
   return [...repairs, ...repairReference(cause)];
 }
 
-/** Only with all nodes it is certain that no node has the content. */
-function explainUnused({ areAllNodesKnown }: ConfigMissing): string {
-  return areAllNodesKnown
-    ? 'Nothing is lost: no node runs the missing one'
-    : 'No selected node runs the missing one. If another node does, restore it from there first';
-}
-
 /** Lets the annotations of a node name another config than the missing one. */
 function repairReference(cause: ConfigMissing): readonly Repair[] {
   const { referrer, field, fields, wasRun, replacement, isFirstBoot } = cause;
   if (replacement === undefined) return [];
   if (field === 'desiredConfig' && !wasRun) {
-    const text = `set desiredConfig to a config that exists. ${explainUnused(cause)}`;
+    const text = `set desiredConfig to a config that exists. ${UNUSED}`;
     return [annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
   }
   // The daemons do not observe maxUnavailable: they would drain and reboot all nodes at once. Only after a first boot
@@ -543,6 +543,11 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
     const command = isSafe ? onHost(name, shell`rpm-ostree kargs ${flags}`) : undefined;
     return [{ name: 'changeBack', text, command, oneAtATime: 'other' }];
   }
+  if (difference.type === 'record') {
+    const text = `move the damaged file away. The daemon does without it, and compares the disk. ${end}`;
+    const command = onHost(name, shell`mv ${[RECORD_FILE, `${RECORD_FILE}.damaged`].map(verbatim)}`);
+    return [{ name: 'changeBack', text, command, oneAtATime: 'other' }];
+  }
   const repairs: Repair[] = [forceConfig(name)];
   if (difference.type === 'osImage') {
     // The daemon quotes why the last boot did not install the image (pkg/daemon/daemon.go).
@@ -563,11 +568,13 @@ function repairDisk(cause: DiskDiffers): readonly Repair[] {
 /** Empty if the text says everything that is known. */
 function readFurther(evidence: string): readonly Repair[] {
   // Only the MachineConfigNodes have the errors of single images.
-  if (/PinnedImageSet list|MachineConfigNode resource/.test(evidence)) {
-    const command = shell`oc describe machineconfignodes`;
-    return [{ name: 'readLog', text: 'see which image each node cannot pull', command }];
-  }
+  if (/PinnedImageSet list|MachineConfigNode resource/.test(evidence)) return [readNodeStates()];
   return FURTHER_LOGS.filter(([text]) => evidence.includes(text)).map(([, deployment]) => readOperatorLog(deployment));
+}
+
+function readNodeStates(): Repair {
+  const text = 'see what the MachineConfigNode of each node reports';
+  return { name: 'readLog', text, command: shell`oc describe machineconfignodes` };
 }
 
 /** First for the budgets that waiting does not change. */
@@ -584,30 +591,29 @@ function endDrain(node: string, { budgets, endingPods, graceEnd }: DrainObstacle
 
 function allowDisruption(budgets: readonly BlockingBudget[]): readonly Repair[] {
   const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
-  const groups = groupBy(permanent.length > 0 ? permanent : budgets, chooseRemedy);
+  const groups = groupBy(permanent.length > 0 ? permanent : budgets, describeRemedy);
   return [...groups].map(([remedy, group]) => {
-    const text = REMEDIES[remedy](joinFirst(group.map(formatBudgets)));
-    const command = remedy === 'migrate' ? shell`oc get virtualmachineinstancemigrations -A` : undefined;
+    const text = remedy.replace(NAMES, () => joinFirst(group.map(formatBudgets)));
+    const command = remedy === MIGRATE ? shell`oc get virtualmachineinstancemigrations -A` : undefined;
     return { name: 'allowDisruption', text, command };
   });
 }
 
-function chooseRemedy(budget: BlockingBudget): keyof typeof REMEDIES {
-  if (isShared(budget)) return 'select';
-  if (budget.isUncounted === true) return 'count';
-  if (budget.isOfMachine === true) return 'migrate';
-  return budget.isTemporary === true ? 'wait' : 'replicate';
-}
+/** Stands for all budgets that need the same remedy. */
+const NAMES = 'NAMES';
+const MIGRATE = `see why the virtual machine of budget ${NAMES} does not migrate, or stop it`;
 
-const REMEDIES = {
-  select: (budgets: string) => `let only one of these budgets select each pod: ${budgets}`,
-  // Kubernetes, "Specifying a Disruption Budget for your Application", arbitrary workloads.
-  count: (budgets: string) =>
-    `give budget ${budgets} a number of pods as minAvailable: no controller says how many exist`,
-  migrate: (budgets: string) => `see why the virtual machine of budget ${budgets} does not migrate, or stop it`,
-  replicate: (budgets: string) => `let budget ${budgets} allow a disruption, for example by another replica`,
-  wait: (budgets: string) => `see why pods of budget ${budgets} are not ready. Leave the budget as it is`,
-};
+function describeRemedy(budget: BlockingBudget): string {
+  if (isShared(budget)) return `let only one of these budgets select each pod: ${NAMES}`;
+  if (budget.isUncounted === true) {
+    // Kubernetes, "Specifying a Disruption Budget for your Application", arbitrary workloads.
+    return `give budget ${NAMES} a number of pods as minAvailable: no controller says how many exist`;
+  }
+  if (budget.isOfMachine === true) return MIGRATE;
+  return budget.isTemporary === true
+    ? `see why pods of budget ${NAMES} are not ready. Leave the budget as it is`
+    : `let budget ${NAMES} allow a disruption, for example by another replica`;
+}
 
 function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: Partial<MissingConfigReport>): string {
   if (!deletedAt) return quote(explanation ?? '');
@@ -629,12 +635,8 @@ export function approveRequest(request: string): Repair {
 
 /** A machine that is no node yet gets the rights of one. Its kubelet asks again every 15 minutes. */
 export function approveMachine(request: string, node: string | null): Repair {
-  if (node === null) {
-    const text = 'only if the requestor is one of your machines: approve its certificate request';
-    return { name: 'approveRequests', text, command: shell`oc adm certificate approve ${request}` };
-  }
-  const text = `only if ${node} is one of your machines: approve its certificate requests`;
-  return { ...approveRequest(request), text };
+  const text = `only if ${node ?? 'the requestor'} is one of your machines: approve its certificate request`;
+  return { name: 'approveRequests', text, command: shell`oc adm certificate approve ${request}` };
 }
 
 /** A node would get the name of every machine without a host name. */

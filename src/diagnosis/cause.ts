@@ -52,8 +52,6 @@ export interface ConfigMissing extends CauseFields, Partial<MissingConfigReport>
   readonly suggestion: ConfigName | null;
   /** Whether a node ran the config, so that its content is worth a restore. */
   readonly wasRun: boolean;
-  /** Whether all nodes were read, and not only a selection. */
-  readonly areAllNodesKnown: boolean;
   /** A node whose disk has a copy, and whose kubelet answers. Undefined if `restore` would reject the config. */
   readonly copyOn: string | undefined;
   /** Whether the bootstrap host can still have a copy. */
@@ -293,7 +291,6 @@ interface TooFewNodes extends CauseFields {
 
 interface PoolsMissing extends CauseFields {
   readonly code: 'PoolsMissing';
-  readonly isOperatorStopped: boolean;
 }
 
 interface OperatorStopped extends CauseFields, StoppedOperator {

@@ -83,11 +83,9 @@ export function findOperatorFailure(others: readonly Cause[], cluster: Cluster):
 /** The operator creates the pools `master` and `worker` itself, early in an install. */
 function findMissingPools(cluster: Cluster): readonly Cause[] {
   const { livePools, nodes, oldestNodeAt, stoppedOperators = [] } = cluster;
-  if (livePools.length > 0 || nodes.length === 0) return [];
-  const isOperatorStopped = stoppedOperators.length > 0;
+  // An operator that does not run is the cause.
+  if (livePools.length > 0 || nodes.length === 0 || stoppedOperators.length > 0) return [];
   const hope = 'The operator creates them early in an install';
-  const waiting = isOperatorStopped
-    ? cannotWait('The operator creates them, and does not run')
-    : judgeProgress(hope, 'The operator has created none', oldestNodeAt, cluster);
-  return [{ code: 'PoolsMissing', isOperatorStopped, waiting }];
+  const waiting = judgeProgress(hope, 'The operator has created none', oldestNodeAt, cluster);
+  return [{ code: 'PoolsMissing', waiting }];
 }

@@ -29,6 +29,8 @@ export type DiskDifference =
   /** A file, a unit or a drop-in. */
   | { readonly type: 'file'; readonly path: string }
   | { readonly type: 'kernelArguments'; readonly missing: readonly string[] }
+  /** The daemon cannot decode the file that keeps its current config: it is empty, ends early, or has other bytes. */
+  | { readonly type: 'record' }
   | { readonly type: 'osImage' | 'other' };
 
 /** The daemon cuts its reason here (pkg/daemon/writer.go). A hostile one can have 256 KiB. */
@@ -45,6 +47,9 @@ const DRAIN = /\bfailed to drain node\b|\bwhile attempting to drain node\b/;
 
 const KERNEL_ARGUMENTS = /\bmissing expected kernel arguments: \[([^\]]*)\]/;
 const OS_IMAGE = /\bexpected target osImageURL "/;
+/** Of Go's JSON decoder. Only when the daemon starts, words come before it. */
+const RECORD =
+  /^(?:error reading config from disk: )?(?:(?:unexpected )?EOF|unexpected end of JSON input|invalid character .*)$/;
 const FILE_CHECKS = '(?:content|mode) mismatch for file|could not (?:stat|read) file|state validation: .{0,200}?path';
 const FILE = new RegExp(`(?:${FILE_CHECKS}):? ${QUOTED}`);
 
@@ -76,6 +81,7 @@ function findDifference(text: string): DiskDifference {
     return { type: 'kernelArguments', missing: kernelArguments.split(' ').filter((argument) => argument !== '') };
   }
   if (OS_IMAGE.test(text)) return { type: 'osImage' };
+  if (RECORD.test(text)) return { type: 'record' };
   const path = FILE.exec(text)?.[1];
   return path === undefined ? { type: 'other' } : { type: 'file', path };
 }

@@ -123,7 +123,6 @@ function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissi
         waiting: judgeRendering(config, cluster),
         suggestion: cluster.findNearest(config) ?? null,
         wasRun: holder !== undefined,
-        areAllNodesKnown: cluster.selector === undefined,
         copyOn: isReachable && isRestorable && !cluster.foreignConfigs.has(config) ? holder.name : undefined,
         hasBootstrapHost: cluster.hasBootstrapHost,
       };

@@ -36,8 +36,7 @@ const UPDATE = 'The daemon drains the node and reboots it once';
 /** Within two retries, a daemon whose disk has a `currentconfig` updates from that, whatever the annotation says. */
 const SELF_REPAIR_MINUTES = 2;
 const DRAIN = 'The operator repeats the drain every few minutes';
-const PERMANENT = 'The budget allows no disruption even while all its pods are healthy';
-const SHARED = 'The API server evicts no pod that several budgets select';
+const PERMANENT = 'More healthy pods do not change that';
 const UNAVAILABLE = 'The operator does not update the node, and counts it against maxUnavailable';
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
@@ -294,10 +293,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node) && node.isDrained !== true;
   if (drain === undefined && !hasGivenUp) return undefined;
   const obstacles = cluster.drainObstacles?.get(name) ?? { budgets: [], endingPods: [] };
-  const permanent = obstacles.budgets.filter(({ isTemporary }) => isTemporary !== true);
-  const isPermanent = permanent.length > 0;
-  const isShared = permanent.some(({ others = [] }) => others.length > 0);
-  const reason = isShared ? SHARED : PERMANENT;
+  const isPermanent = obstacles.budgets.some(({ isTemporary }) => isTemporary !== true);
   const takesLong = isOlderThan(MAX_DRAIN_MINUTES, since, cluster);
   if (!hasGivenUp && !isPermanent && !takesLong) return undefined;
   const canEnd = obstacles.graceEnd !== undefined || obstacles.isFree === true;
@@ -309,7 +305,7 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): Cause | undefi
     since,
     ...obstacles,
     isUncordoned: node.cordon === undefined && takesLong,
-    waiting: isPermanent ? cannotWait(reason) : progress,
+    waiting: isPermanent ? cannotWait(PERMANENT) : progress,
   };
 }
 

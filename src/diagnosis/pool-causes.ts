@@ -89,6 +89,8 @@ function findUnrendered(pool: InspectedPool, cluster: Cluster): readonly Cause[]
 /** The operator goes on with the roll-out of the last config. */
 function isAboutNextConfig(cause: Cause): boolean {
   if (cause.code === 'SourceNotRendered') return true;
+  // Whether the operator renders it is unknown, so its log is the way out once nothing has changed for long.
+  if (cause.code === 'ConfigMissing') return cause.field === 'spec' && cause.waiting.helps;
   if (cause.code === 'PoolDegraded') return cause.condition === RENDER_CONDITION;
   return cause.code === 'ObjectRejected' && cause.setting !== 'nodeSelector' && cause.setting !== 'maxUnavailable';
 }
@@ -156,14 +158,13 @@ function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly Cause
   if (!paused || pausedFor === undefined) return [];
   const config = toConfigName(pausedFor);
   const isNamed = cluster.nodes.some((node) => hasStrongReference(config, node));
-  const isMissing = !cluster.configs.has(config);
   return [
     {
       code: 'PausedForRestore',
       referrer: pool,
       config,
       canContinue: isNamed && isObjectName(config),
-      isMissing,
+      isMissing: !cluster.configs.has(config),
       waiting: cannotWait('Only its restore unpauses it'),
     },
   ];

@@ -64,9 +64,6 @@ export function holdBack(repair: Repair, returningNode: string | undefined): Rep
   return { ...repair, text: `${repair.text}. ${wait}`, command: undefined };
 }
 
-/** Of a command. More names follow in the next run of `check`. */
-const MAX_TARGETS = 20;
-
 /**
  * Puts the repairs in their order, alternatives last, and combines those with the same text and command. The first one
  * is the best.
@@ -82,12 +79,6 @@ export function planRepairs(repairs: readonly Repair[]): readonly PlannedRepair[
 function combine(repairs: readonly Repair[]): PlannedRepair {
   const [first] = repairs as [Repair];
   const { text, command, alternative = false, oneAtATime } = first;
-  const all = [...new Set((oneAtATime ? [first] : repairs).flatMap(({ targets = [] }) => targets))];
-  const targets = all.slice(0, MAX_TARGETS);
-  const more = all.length - targets.length;
-  return {
-    text: more === 0 ? text : `${text} (the first ${targets.length}; then run check again for ${more} more)`,
-    command: command?.withTargets(targets) ?? null,
-    alternative,
-  };
+  const targets = [...new Set((oneAtATime ? [first] : repairs).flatMap((repair) => repair.targets ?? []))];
+  return { text, command: command?.withTargets(targets) ?? null, alternative };
 }

@@ -76,6 +76,13 @@ test.each<[reason: string, parsed: DaemonReason]>([
     REASONS.osImage(X, 'quay.io/a', 'quay.io/b'),
     diskDiffers('expected target osImageURL "quay.io/a", have "quay.io/b"', { type: 'osImage' }),
   ],
+  ...[REASONS.recordDamaged, 'EOF', "invalid character '\\x00' looking for beginning of value"].map(
+    (detail): [string, DaemonReason] => [
+      detail,
+      { type: 'diskDiffers', comparedWith: undefined, difference: { type: 'record' }, detail },
+    ],
+  ),
+  ['failed to pull the image: unexpected EOF', { type: 'other' }],
   [`unexpected on-disk state validating against ${X}: something new`, diskDiffers('something new', { type: 'other' })],
   // In image mode the daemon compares with an image, and the files with the config all the same.
   [

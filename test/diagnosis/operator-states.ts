@@ -37,6 +37,12 @@ const READ_LOG = `oc logs -n ${OPERATOR} deployment/machine-config-controller --
 const OPERATOR_PODS = `oc get pods -n ${OPERATOR} -l`;
 const FIND_DAEMON = `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`;
 
+const MOVE_RECORD = [
+  'mv',
+  '/etc/machine-config-daemon/currentconfig',
+  '/etc/machine-config-daemon/currentconfig.damaged',
+].join(' ');
+
 const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
   '# only if the change can go: undo the change in the MachineConfig that made it, and then uncordon the node if it ' +
@@ -220,7 +226,6 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       'csr-b': 'localhost.localdomain',
       'csr-c': 'localhost',
       'csr-d': 'localhost-1',
-      'csr-e': 'localhost-1',
       'csr-f': 'localhost-2',
     },
     signers: { 'csr-b': SERVING },
@@ -229,7 +234,7 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
       'start the machine or the kubelet of each lost node',
       `do not approve the requests of localhost: ${NO_HOST_NAME}`,
       `do not approve the requests of localhost.localdomain: ${NO_HOST_NAME}`,
-      'oc adm certificate approve csr-d csr-e',
+      'oc adm certificate approve csr-d',
       'oc adm certificate approve csr-f',
     ],
   },
@@ -968,6 +973,23 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     nodes: { 'worker-0': both(W.A) },
     pools: { worker: { ...AA, conditions: [{ type: 'NodeDegraded', minutesAgo: 100, message: 'Node worker-0 …' }] } },
     problems: ['PoolDegraded'],
+    repairs: ['oc describe machineconfignodes'],
+  },
+  'a record of the current config that ends early': {
+    source: 'a power failure; prepUpdateFromCluster and checkStateOnFirstRun of the daemon decode the file first',
+    nodes: {
+      'worker-0': { ...both(W.A), ...degraded(REASONS.recordDamaged) },
+      'worker-1': { current: W.A, desired: W.B, ...degraded('EOF') },
+    },
+    pools: { worker: { ...AB, counts: [2, 0, 0, 2] } },
+    problems: ['DiskDiffers'],
+    repairs: ['worker-0', 'worker-1'].map((node) => `oc debug node/${node} -- chroot /host ${MOVE_RECORD}`),
+  },
+  'a config that nothing renders, and a roll-out that stands still': {
+    source: 'own: the operator could render it, and has not for hours',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.X, status: W.A, ...OLD } },
+    problems: ['ConfigMissing?', 'RolloutStalled'],
     repairs: [READ_LOG],
   },
   'a paused pool of masters with a changed disk': {

@@ -264,7 +264,7 @@ export const STATES: Readonly<Record<string, State>> = {
     repairs: [
       `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
       `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
-      'correct the source MachineConfig of pool worker that the message is about',
+      'oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20',
     ],
   },
   R14: {
@@ -305,7 +305,7 @@ export const STATES: Readonly<Record<string, State>> = {
     obstacles: {
       stoppedOperators: [{ deployment: 'machine-config-operator', state: 'has 0 replicas', isScaledToZero: true }],
     },
-    problems: ['OperatorStopped', 'PoolsMissing', 'ConfigMissing'],
+    problems: ['OperatorStopped', 'ConfigMissing'],
     repairs: [
       'oc scale deployment machine-config-operator -n openshift-machine-config-operator --replicas=1',
       `machineconfig-guard restore ${M.X} --from node/master-0`,
@@ -417,8 +417,8 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['ConfigMissing?', 'ConfigMissing', 'StatusEmpty', 'PoolDegraded'],
     repairs: [
       `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
-      'correct the source MachineConfig of pool worker that the message is about',
       setStatus('worker', W.A),
+      'oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20',
     ],
   },
   typo: {

@@ -35,6 +35,8 @@ export const REASONS = {
     `unexpected on-disk state validating against ${config}: missing expected kernel arguments: [${missing}]`,
   osImage: (config: string, expected: string, booted: string) =>
     `unexpected on-disk state validating against ${config}: expected target osImageURL "${expected}", have "${booted}"`,
+  /** By the source. With Go's JSON decoder, an empty file is `EOF`. */
+  recordDamaged: 'error reading config from disk: unexpected EOF',
   drain: (node: string) =>
     `failed to drain node: ${node} after 1 hour. Please see machine-config-controller logs for more information`,
   uncordon: (node: string) =>

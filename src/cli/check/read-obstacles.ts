@@ -68,8 +68,12 @@ export async function readObstacles(
   };
   const deployments = osConfigs.length === 0 ? DEPLOYMENTS : [...DEPLOYMENTS, IMAGE_BUILDER];
   const stoppedOperators = await readStoppedOperators(api, deployments, now, read, signal);
-  const operator = await read('clusteroperators', readPart(api, CLUSTER_OPERATOR, signal));
-  const failedSources = await readFailedSources(api, pools, read, signal);
+  const operator = await read('clusteroperators', readObject<ApiObject>(api, CLUSTER_OPERATOR, 'get', signal));
+  // The builder says so only in its log (validateMachineOSConfig in pkg/controller/build/helpers.go).
+  const withoutPool = osConfigs
+    .filter(({ pool }) => pools.every(({ name }) => name !== pool))
+    .map(({ name, pool }) => ({ kind: 'MachineOSConfig', name, message: `no pool ${pool} exists`, pools: [] }));
+  const failedSources = [...withoutPool, ...(await readFailedSources(api, pools, read, signal))];
   const draining = nodes
     .filter(({ drain, daemonReason }) => drain !== undefined || daemonReason.type === 'drainFailed')
     .map(({ name }) => name);
@@ -133,7 +137,7 @@ async function readStoppedOperators(
   const stopped: StoppedOperator[] = [];
   for (const deployment of deployments) {
     const path = deploymentPath(OPERATOR_NAMESPACE, deployment);
-    const object = await read('deployments', readPart(api, path, signal));
+    const object = await read('deployments', readObject<ApiObject>(api, path, 'get', signal));
     const isScaledToZero = readFields(object?.spec)['replicas'] === 0;
     const outageSince = findCondition(object, 'Available', 'False')?.since;
     const outage = isOutage(outageSince, now) ? `has had no available replica since ${toSeconds(outageSince)}` : '';
@@ -141,18 +145,13 @@ async function readStoppedOperators(
     if (state !== '') stopped.push({ deployment, state, isScaledToZero });
   }
   const path = objectPath(leasesPath(OPERATOR_NAMESPACE), CONTROLLER);
-  const lease = await read('leases', readPart(api, path, signal));
+  const lease = await read('leases', readObject<ApiObject>(api, path, 'get', signal));
   const renewedAt = parseTime(readFields(lease?.spec)['renewTime']);
   if (isOutage(renewedAt, now) && stopped.length === 0) {
     const state = `has not renewed its Lease since ${toSeconds(renewedAt)}`;
     stopped.push({ deployment: CONTROLLER, state, isScaledToZero: false });
   }
   return stopped;
-}
-
-/** Undefined if it does not exist. */
-async function readPart(api: KubeApi, path: string, signal: AbortSignal): Promise<ApiObject | undefined> {
-  return (await readObject(api, path, 'get', signal)) as ApiObject | undefined;
 }
 
 function readFields(value: unknown): Fields {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readObstacles } from '../../../src/cli/check/read-obstacles.ts';
+import { inspectedPool } from '../../diagnosis/checked-cluster.ts';
 import { NEVER_ABORTED } from '../../../src/common/wait.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
 import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
@@ -16,6 +17,7 @@ const toDeployment = (name: string, namespace = NAMESPACE) => {
   return ['deployments', { metadata: { name, namespace }, status: UNAVAILABLE }] as const;
 };
 const OS_CONFIG = { name: 'layered', pool: 'worker', currentBuild: undefined, image: '' };
+const TYPO = { ...OS_CONFIG, name: 'layered-2', pool: 'wroker' };
 
 test.each([
   ['a Lease', toLease('machine-config-controller'), 'machine-config-controller has not renewed its Lease since'],
@@ -47,4 +49,13 @@ test.each([
   expect(await read('2026-11-20T12:00:00.001Z')).toMatch(text === '' ? /^$/ : new RegExp(`^${text}`));
   // It runs only in image mode.
   if (text.startsWith('machine-os-builder')) expect(await read('2026-11-20T13:00:00Z', [])).toBe('');
+});
+
+test('reports a MachineOSConfig whose pool does not exist', async () => {
+  const api = new InProcessApi(new InMemoryCluster()) as unknown as KubeApi;
+  const cluster = { nodes: [], pools: [inspectedPool('worker', {})], osConfigs: [OS_CONFIG, TYPO] };
+  const { failedSources } = await readObstacles(api, cluster, new Date(SINCE), NEVER_ABORTED);
+  expect(failedSources).toEqual([
+    { kind: 'MachineOSConfig', name: 'layered-2', message: 'no pool wroker exists', pools: [] },
+  ]);
 });
