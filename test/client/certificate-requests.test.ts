@@ -65,17 +65,17 @@ test('names no node if the request is invalid, or its name or that of its user i
 });
 
 test('lists the newest request of each node and signer, with the time since which the node asks', async () => {
-  const ofNode = { username: 'system:node:n' };
-  const ask = (name: string, creationTimestamp: string, signerName: string) => {
+  for (const [name, minutes, signerName] of [
+    ['csr-b', '00', CLIENT],
+    ['csr-a', '30', CLIENT],
+    ['csr-c', '15', CLIENT],
+    ['csr-d', '31', SERVING],
+  ] as const) {
     cluster.create('certificatesigningrequests', {
-      metadata: { name, creationTimestamp },
-      spec: { ...ofNode, signerName },
+      metadata: { name, creationTimestamp: `2026-11-20T12:${minutes}:00Z` },
+      spec: { username: 'system:node:n', signerName },
     });
-  };
-  ask('csr-b', '2026-11-20T12:00:00Z', CLIENT);
-  ask('csr-a', '2026-11-20T12:30:00Z', CLIENT);
-  ask('csr-c', '2026-11-20T12:15:00Z', CLIENT);
-  ask('csr-d', '2026-11-20T12:31:00Z', SERVING);
+  }
   expect((await read()).requests).toEqual([
     { name: 'csr-a', node: 'n', signer: CLIENT, createdAt: '2026-11-20T12:00:00.000Z' },
     { name: 'csr-d', node: 'n', signer: SERVING, createdAt: '2026-11-20T12:31:00.000Z' },

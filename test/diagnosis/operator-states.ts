@@ -37,11 +37,7 @@ const READ_LOG = `oc logs -n ${OPERATOR} deployment/machine-config-controller --
 const OPERATOR_PODS = `oc get pods -n ${OPERATOR} -l`;
 const FIND_DAEMON = `${OPERATOR_PODS} k8s-app=machine-config-daemon --field-selector=spec.nodeName=worker-0`;
 
-const MOVE_RECORD = [
-  'mv',
-  '/etc/machine-config-daemon/currentconfig',
-  '/etc/machine-config-daemon/currentconfig.damaged',
-].join(' ');
+const RECORD = '/etc/machine-config-daemon/currentconfig';
 
 const REPAIR = 'repair what the message is about. The daemon tries again';
 const UNDO =
@@ -983,7 +979,9 @@ export const OPERATOR_STATES: Readonly<Record<string, State>> = {
     },
     pools: { worker: { ...AB, counts: [2, 0, 0, 2] } },
     problems: ['DiskDiffers'],
-    repairs: ['worker-0', 'worker-1'].map((node) => `oc debug node/${node} -- chroot /host ${MOVE_RECORD}`),
+    repairs: ['worker-0', 'worker-1'].map(
+      (node) => `oc debug node/${node} -- chroot /host mv ${RECORD} ${RECORD}.damaged`,
+    ),
   },
   'a config that nothing renders, and a roll-out that stands still': {
     source: 'own: the operator could render it, and has not for hours',

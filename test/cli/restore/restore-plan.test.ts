@@ -205,16 +205,3 @@ test('takes the copy that matches the name, in any order, and else names up to 3
   const mismatch = 'the hash in the name does not prove the content of a, b, c and 5 more';
   expect(chooseContent(bad)).toEqual({ config: bad[0], mismatch });
 });
-
-test('approves all certificate requests with one command', () => {
-  const createdAt = new Date(0).toISOString();
-  const pendingRequests = Array.from({ length: 25 }, (_, index) => {
-    return { name: `csr-${index}`, node: `control${index}`, signer: 'a', createdAt };
-  });
-  const state = { ...createState({ masters: 1 }), pendingRequests };
-  const { steps } = planRestore(CONTENT, state, OPTIONS);
-  const { wait } = steps.find(({ action }) => action === 'AwaitMachines') ?? {};
-  expect(wait?.reason).toMatch(/; certificate requests of control0, control1, control2 and 22 more are pending$/);
-  expect(wait?.advice?.text).toBe('check their requestors, then approve these');
-  expect(wait?.advice?.command?.words).toHaveLength(4 + 25);
-});
