@@ -107,6 +107,8 @@ const BREAK_GLASS = advise(
   'to delete a config meanwhile, say why',
   shell`oc annotate machineconfig NAME ${verbatim(ALLOW_DELETION_ANNOTATION)}=REASON`,
 );
+/** The beginning of a target. */
+const OWN_SERVICE = `Service ${INSTALLED_NAME}/`;
 /** The clocks of this machine and of the guard can differ. */
 const CLOCK_TOLERANCE_MS = 60_000;
 /** The answers of a guard that has listed the references. */
@@ -279,7 +281,7 @@ function predictGuard(evidence: Evidence): Finding {
   const { alteration } = webhooks.find((each) => each.alteration !== undefined) ?? {};
   if (alteration !== undefined) {
     const removal = shell`oc delete validatingwebhookconfiguration ${webhook.configuration}`;
-    const advice = advise('delete the webhook configuration, and apply the manifests again', removal);
+    const advice = advise('delete it, which ends its protection, and run verify again, which says how to create it', removal);
     return toFinding('allows', `the webhook configuration was changed: it has ${alteration}`, advice);
   }
   const failure = findCallFailure(evidence);
@@ -327,11 +329,21 @@ function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undef
       return toExpiry('the certificate of the guard has expired or is not yet valid', evidence);
     if (answer.message.includes('x509:'))
       return toCallFailure("the API server does not trust the guard's certificate", adviseTrust(evidence), evidence);
-    return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
+    return findCallFailure(evidence) ?? toUnreachable(evidence);
   }
   if (webhook !== WEBHOOK_NAME || DECISIONS.has(code)) return undefined;
   const [, remedy] = LIST_REMEDIES.find(([status]) => answer.message.includes(status)) ?? [];
   return toBlockage(`the guard cannot list the references (${code ?? 'answer without a code'})`, remedy);
+}
+
+/** A person or another tool can have changed what the webhook calls. */
+function toUnreachable(evidence: Evidence): Finding {
+  const reason = 'the API server cannot reach the guard';
+  const { target = '' } = evidence.webhooks?.[0] ?? {};
+  const isChanged = target.startsWith(OWN_SERVICE) && target !== `${OWN_SERVICE}${INSTALLED_NAME}:443`;
+  return isChanged
+    ? toCallFailure(`${reason} at ${target}, which the manifests do not name`, REINSTALL_ADVICE, evidence)
+    : toCallFailure(reason, CALL_ADVICE, evidence);
 }
 
 function findCallFailure(evidence: Evidence): Finding | undefined {
@@ -341,7 +353,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   if (!caBundle && target.startsWith('Service '))
     return toCallFailure('the webhook has no caBundle', adviseTrust(evidence), evidence);
   // The Deployment says nothing about a webhook with a URL or of another namespace.
-  const isOwn = target.startsWith(`Service ${INSTALLED_NAME}/`);
+  const isOwn = target.startsWith(OWN_SERVICE);
   if (isOwn && deployment === null)
     return toCallFailure('the Deployment of the guard does not exist', REINSTALL_ADVICE, evidence);
   if (isOwn && deployment?.spec?.replicas === 0)
@@ -365,7 +377,7 @@ function toExpiry(reason: string, evidence: Evidence): Finding {
 /** No annotation and no mode help while the API server cannot call the guard. Before OpenShift 4.17, no policy does. */
 function toCallFailure(reason: string, advice: Advice, evidence: Evidence) {
   const { configuration = '', installation, target } = evidence.webhooks?.[0] ?? {};
-  const isOfRender = installation !== 'cert-manager' && target?.startsWith(`Service ${INSTALLED_NAME}/`) === true;
+  const isOfRender = installation !== 'cert-manager' && target?.startsWith(OWN_SERVICE) === true;
   const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
   const removal = adviseRemoval(shell`oc delete validatingwebhookconfiguration ${configuration}`, rest);
   const waysOut = evidence.servesPolicies && isOfRender ? [FAIL_OPEN_ADVICE, removal] : [removal];
