@@ -85,7 +85,7 @@ function formatConclusion(report: UninstallReport): readonly [Style, string] {
     return ['magenta', 'Nothing was deleted. Run the command again with --confirm.'];
   const result =
     dryRun === null
-      ? 'No dry run was sent, because there is no rendered MachineConfig.'
+      ? 'No dry run was sent: no pool, or no rendered MachineConfig without the allow-deletion annotation, exists.'
       : `Nothing denies the deletion of ${dryRun.config} (dry run).`;
   const state = objects.length === 0 ? 'No object of the guard exists.' : 'Uninstalled.';
   return ['bold', confirmed ? `${state} ${result}` : state];
