@@ -90,10 +90,14 @@ function addFile(config: KubeConfig, file: string, origin: string): void {
 
 const KUBECONFIG_KEYS = ['clusters', 'contexts', 'current-context', 'kind', 'users'];
 
-interface Kubeconfig {
-  readonly kind?: unknown;
-  readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
+interface NamedEntry {
+  readonly name?: unknown;
+  readonly user?: Record<string, unknown> | null;
 }
+
+type Kubeconfig = Readonly<Partial<Record<'clusters' | 'contexts' | 'users', readonly NamedEntry[] | null>>> & {
+  readonly kind?: unknown;
+};
 
 function readFile(file: string): object {
   const text = readRegularFileSync(file, MAX_BYTES).toString();
@@ -102,6 +106,12 @@ function readFile(file: string): object {
   const isOther = keys.length > 0 && !KUBECONFIG_KEYS.some((key) => keys.includes(key));
   // Without an error here, the advice would be a login, which writes into the file.
   if (isOther || (kubeconfig.kind ?? 'Config') !== 'Config') throw new FileError('it is another kind of file');
+  for (const key of ['clusters', 'contexts', 'users'] as const) {
+    const names = (kubeconfig[key] ?? []).map(({ name }) => name);
+    const duplicate = names.find((name, index) => names.indexOf(name) < index);
+    // kubectl rejects them, too.
+    if (duplicate !== undefined) throw new FileError(`its ${key} have the name ${JSON.stringify(duplicate)} twice`);
+  }
   for (const { user } of kubeconfig.users ?? []) {
     if (typeof user?.['tokenFile'] !== 'string' || user['tokenFile'] === '') continue;
     // The client library ignores this field, but has a provider that reads a token file regularly.
