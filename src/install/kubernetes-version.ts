@@ -26,8 +26,9 @@ export function parseKubernetesVersion(text: string): number {
  */
 export function parseOpenShiftVersion(text: string): number {
   const { major, minor } = VERSION.exec(text)?.groups ?? {};
-  if (!(Number(major) >= 4)) throw new RangeError('Must be a version of OpenShift, such as 4.18.');
-  return Number(major) > 4 ? OF_OPENSHIFT_5 : assertSupported(Number(minor) + OF_OPENSHIFT_4_0);
+  if (major === '5') return OF_OPENSHIFT_5;
+  if (major === '4') return assertSupported(Number(minor) + OF_OPENSHIFT_4_0);
+  throw new RangeError('Must be a version of OpenShift from 4.14 to 5, such as 4.18.');
 }
 
 function assertSupported(version: number): number {

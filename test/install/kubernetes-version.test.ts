@@ -10,7 +10,8 @@ test.each([
   [parseOpenShiftVersion, '4.20.0-rc.1', 33],
   [parseOpenShiftVersion, '5.0', 35],
   [parseOpenShiftVersion, '4.13', /oldest/],
-  [parseOpenShiftVersion, '1.31', /such as 4\.18/],
+  [parseOpenShiftVersion, '6.0', /from 4\.14 to 5, such as 4\.18/],
+  [parseOpenShiftVersion, '1.31', /from 4\.14 to 5/],
   [parseOpenShiftVersion, 'stable-4.18', /such as 4\.18/],
 ] as const)('%o reads %j as Kubernetes 1.%s', (parse, text, expected) => {
   if (typeof expected === 'number') expect(parse(text)).toBe(expected);
