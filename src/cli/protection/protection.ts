@@ -281,7 +281,10 @@ function predictGuard(evidence: Evidence): Finding {
   const { alteration } = webhooks.find((each) => each.alteration !== undefined) ?? {};
   if (alteration !== undefined) {
     const removal = shell`oc delete validatingwebhookconfiguration ${webhook.configuration}`;
-    const advice = advise('delete it, which ends its protection, and run verify again, which says how to create it', removal);
+    const advice = advise(
+      'delete it, which ends its protection, and run verify again, which says how to create it',
+      removal,
+    );
     return toFinding('allows', `the webhook configuration was changed: it has ${alteration}`, advice);
   }
   const failure = findCallFailure(evidence);
