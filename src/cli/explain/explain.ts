@@ -6,6 +6,7 @@ import { advise } from '../../client/output/advice.ts';
 import { createFormat, wrapBeside } from '../../client/output/text-format.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
+import { parseYaml } from '../../files/yaml-document.ts';
 
 export const PAGES = 'README codes install operate inspect troubleshooting audit monitoring year fleet'.split(' ');
 const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;
@@ -34,66 +35,9 @@ const COMMON_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 /** The topics of words that the pages do not have, or have elsewhere. */
-export const ALIASES: Readonly<Record<string, string>> = {
-  '99 worker': 'MCG_NOT_RENDERED',
-  acm: 'fleet',
-  backup: 'year',
-  'certificate rotation': 'install/certificates',
-  cleanup: 'operate/before-and-after-a-prune',
-  cve: 'install/from-a-release',
-  'delete pool': 'year',
-  disable: 'operate/change-the-mode',
-  downgrade: 'install/upgrade',
-  drift: 'fleet/argo-cd-without-acm',
-  'dual stack': 'install/who-can-call-the-guard',
-  eus: 'year',
-  'eus upgrade': 'year',
-  event: 'operate/a-deletion-was-denied',
-  events: 'operate/a-deletion-was-denied',
-  'exit codes': 'README/run-it',
-  flux: 'install/with-gitops',
-  hang: 'troubleshooting/a-node-or-a-machine-is-stuck',
-  help: 'README/run-it',
-  hibernate: 'year',
-  'high availability': 'install/in-a-running-cluster',
-  'image mode': 'MCG_IN_USE',
-  internet: 'install/disconnected-clusters',
-  ipv6: 'install/who-can-call-the-guard',
-  layering: 'MCG_IN_USE',
-  leftovers: 'install/uninstall',
-  machineosconfig: 'MCG_IN_USE',
-  'must gather': 'operate/collect-data-for-a-bug-report',
-  namespace: 'install/in-a-running-cluster',
-  notification: 'monitoring',
-  'oc adm upgrade': 'year',
-  ocl: 'MCG_IN_USE',
-  off: 'operate/change-the-mode',
-  outofsync: 'fleet/argo-cd-without-acm',
-  pagerduty: 'monitoring',
-  pdb: 'DrainBlocked',
-  performance: 'install/policy-floor',
-  port: 'install/who-can-call-the-guard',
-  'powered off': 'year',
-  ppc64le: 'install/from-a-release',
-  price: 'install/in-a-running-cluster',
-  privacy: 'install/without-access-to-machineconfigs',
-  proxy: 'install/disconnected-clusters',
-  quota: 'install/in-a-running-cluster',
-  remove: 'install/uninstall',
-  resources: 'install/in-a-running-cluster',
-  'roll back': 'install/upgrade',
-  s390x: 'install/from-a-release',
-  schedulingdisabled: 'troubleshooting/a-node-or-a-machine-is-stuck',
-  see: 'install/without-access-to-machineconfigs',
-  shutdown: 'year',
-  sno: 'install/before-the-install',
-  support: 'operate/collect-data-for-a-bug-report',
-  'support case': 'operate/collect-data-for-a-bug-report',
-  telemetry: 'install/disconnected-clusters',
-  timeout: 'troubleshooting/failed-calling-webhook-',
-  windows: 'inspect/check',
-  works: 'operate/see-the-state',
-};
+export const ALIASES = parseYaml(readPackageFile('docs/aliases.yaml'), 'docs/aliases.yaml').value as Readonly<
+  Record<string, string>
+>;
 /** Also a part of a name such as `DiskDiffers`. */
 const WORD = /[A-Z]+(?![a-z])|[A-Z]?[a-z\d.]*[a-z\d]/g;
 /** The end of a word is not compared, so that `blocked` finds `blocking`. */
