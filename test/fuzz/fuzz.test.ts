@@ -21,7 +21,7 @@ import { toAdmissionReview } from '../../src/review/admission-response.ts';
 import { BadReview } from '../../src/review/review-fault.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 
-const RUNS = 10_000;
+const RUNS = 5_000;
 const MCO = 'machineconfiguration.openshift.io';
 const ANNOTATIONS = { [`${MCO}/currentConfig`]: NAME, [`${MCO}/desiredConfig`]: NAME, other: 'x' };
 

@@ -173,5 +173,5 @@ test.each<[string, fc.Arbitrary<Situation>]>([
   ['any cluster, mode, hold and unreadable kind', fc.record(fields)],
   ['an unused config at the end of a hold', fc.record({ ...fields, ...UNUSED })],
 ])('decides as a naive model does, for %s', (_title, situation) => {
-  checkProperty(fc.property(situation, expectDecisionOfModel), 2_000);
+  checkProperty(fc.property(situation, expectDecisionOfModel), 1_000);
 });
