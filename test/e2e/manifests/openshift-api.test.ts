@@ -70,21 +70,28 @@ function judge(object: KubeObject, featureSet: string, release: string): string[
   return problems.filter(({ code }) => CODES.has(code)).map(({ code, message }) => `${code}: ${message}`);
 }
 
-// Those of 5.0 are those of 4.22.
-test.each(RELEASES.filter(({ api, openshift }) => api !== undefined && openshift !== '5.0'))(
+/**
+ * The cases that a newer release has, too. They were judged with its schemas. A release whose schemas differ has other
+ * cases, and `npm run schemas -- --check` compares every schema with its CRD.
+ */
+const judgedCases = new Set<string>();
+
+// The newest one first. Those of 5.0 are those of 4.22.
+test.each(RELEASES.filter(({ api, openshift }) => api !== undefined && openshift !== '5.0').toReversed())(
   'judges objects like the tests of the API of OpenShift $openshift',
   async ({ openshift: release, api }) => {
     const wrong: string[] = [];
-    let judged = 0;
     for (const { crd = '', featureGates = [], featureGate = '', tests } of await listSuites(`${API}@${api}`)) {
       const isGated = featureGates.length > 0 || featureGate !== '' || crd !== '';
       const sets = isGated ? FEATURE_SETS : ['Default'];
       for (const { name, initial, expectedError = '' } of tests?.onCreate ?? []) {
+        const text = JSON.stringify([sets, initial, expectedError]);
+        if (judgedCases.has(text)) continue;
         const object = parse(initial, { uniqueKeys: false }) as KubeObject;
         const versions = KindCatalog.shared().find(object.apiVersion, object.kind);
         if (versions.every(({ releases }) => !releases.includes(release))) continue;
         if (SKIPPED.has(`${object.apiVersion} ${object.kind}`) || name === MISSED) continue;
-        judged += 1;
+        judgedCases.add(text);
         const hasError = expectedError !== '';
         const isRight = sets.some((set) => judge(object, set, release).length > 0 === hasError);
         if (isRight) continue;
@@ -93,6 +100,6 @@ test.each(RELEASES.filter(({ api, openshift }) => api !== undefined && openshift
       }
     }
     expect(wrong).toEqual([]);
-    expect(judged).toBeGreaterThan(0);
+    expect(judgedCases.size).toBeGreaterThan(0);
   },
 );

@@ -20,7 +20,7 @@ const fieldTexts = readFileSync(FIELD_INPUTS, 'utf8')
   .split('\n')
   .flatMap((line) => Object.values((JSON.parse(line) as { files: Record<string, unknown> }).files))
   .filter((content) => typeof content === 'string')
-  .filter((_, index) => IS_LONG || index % 3 === 0);
+  .filter((_, index) => IS_LONG || index % 5 === 0);
 const texts = [FLOW_AND_ANCHORS, JSON.stringify(JSON_OBJECT), JSON.stringify(JSON_OBJECT, null, 2), ...fieldTexts];
 
 /** What people and their editors do to a line. */

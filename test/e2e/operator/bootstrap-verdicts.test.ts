@@ -19,7 +19,7 @@ import { createJudge } from './real-verdict.ts';
  * Which of the generated directories are judged, such as 200-400, so that several runs can share them. The seed is
  * fixed, so that a failure repeats.
  */
-const { MCG_E2E_DIRECTORIES: range = IS_LONG ? '0-1030' : '0-30', MCG_E2E_SEED: seed = '20261156' } = process.env;
+const { MCG_E2E_DIRECTORIES: range = IS_LONG ? '0-1030' : '0-16', MCG_E2E_SEED: seed = '20261156' } = process.env;
 const [FIRST = 0, END = 0] = range.split('-').map(Number);
 /** While one directory waits for a program, another one is judged. */
 const CONCURRENCY = 3;
