@@ -136,6 +136,16 @@ test.each([
   expect((await replica.review(USED)).code).toBe('MCG_IN_USE');
 });
 
+test('denies a body of more than 4 MiB without reading it', async () => {
+  const { clock, replica } = await startWorld();
+  const { socket } = replica.connectTls('securePort');
+  const received: string[] = [];
+  socket.setEncoding('utf8').on('data', (part: string) => received.push(part));
+  socket.write(`POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: ${4 * 1024 * 1024 + 1}\r\n\r\n`);
+  await clock.settle();
+  expect(received.join('')).toContain('MCG_BAD_REVIEW: the request body is larger than 4 MiB');
+});
+
 test('reads the settings again after one of their reads hangs for 5 s', async () => {
   const { world, clock, replica } = await startWorld();
   const recover = world.answer(SETTINGS, 'hang');

@@ -86,7 +86,12 @@ test('retries if the API server is busy, and works without the right to read the
 
 test('the role of the readers names the objects that check and status read by their names, and no other', async () => {
   const { run, cluster } = await startHealthyCluster();
-  cluster.create('machineosconfigs', { metadata: { name: 'a' }, spec: { machineConfigPool: { name: 'worker' } } });
+  const items = [{ metadata: { name: 'a' }, spec: { machineConfigPool: { name: 'worker' } } }];
+  cluster.faults.intercept(({ path }) => {
+    const [, , group = '', version = '', resource = ''] = path.split('/');
+    const list = { apiVersion: `${group}/${version}`, kind: 'MachineOSConfigList', metadata: { resourceVersion: '1' } };
+    return resource === 'machineosconfigs' ? { status: 200, body: { ...list, items } } : 'pass';
+  });
   for (const command of ['check', 'status']) await run(command);
   const [role] = parseAllDocuments(readFile('manifests/base/reader-roles.yaml')).map(
     (document) => document.toJS() as { readonly rules: readonly Readonly<Record<string, readonly string[]>>[] },

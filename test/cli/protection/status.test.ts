@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeEach, expect, test } from 'vitest';
@@ -64,6 +65,20 @@ async function readStates(...args: string[]) {
       expect(`${command} `).toContain(` --context ${entry.context} `);
   return { exitCode, states: entries.map(({ context, state }) => `${context} ${state}`), entries };
 }
+
+test('asks several clusters at the same time', async () => {
+  const held: ServerResponse[] = [];
+  for (const cluster of clusters)
+    cluster.faults.intercept(({ path: requestPath }) => {
+      if (!requestPath.endsWith('/machineconfigguards/cluster')) return 'pass';
+      return (response) => {
+        held.push(response);
+        if (held.length === clusters.length) for (const each of held) each.writeHead(403).end();
+      };
+    });
+  await runStatus('--contexts', 'all', '--request-timeout', '60s');
+  expect(held).toHaveLength(3);
+});
 
 test('exits with 0 if every cluster is protected, and 1 otherwise', async () => {
   install(clusters[0]);

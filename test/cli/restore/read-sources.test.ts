@@ -68,6 +68,11 @@ test('rejects if the API server is unreachable', async () => {
   await expect(running).rejects.toBeInstanceOf(ApiUnreachable);
 });
 
+test('rejects after the timeout if the kubelet hangs', async () => {
+  const { run } = await start({ end: 'hang' });
+  await expect(run(AbortSignal.timeout(200))).rejects.toMatchObject({ name: 'TimeoutError' });
+});
+
 const [MISSING, OTHER] = [createConfigOnDisk('worker'), createConfigOnDisk('worker')];
 const NAMED = { current: MISSING.name, desired: MISSING.name };
 const EXISTING = { current: OTHER.name, desired: OTHER.name };
@@ -190,6 +195,14 @@ test.each<[string, NodeCase, readonly unknown[]]>([
     'nothing from files that a power cut has truncated, which SSH would read, too',
     { files: { [FIRST_BOOT]: MISSING.text.slice(0, 99), [UPDATE]: '' } },
     [expect.stringMatching(/content\.json is not complete JSON; .*currentconfig is empty$/), undefined],
+  ],
+  [
+    'nothing from a disk with another config',
+    { files: { [FIRST_BOOT]: OTHER.text, [UPDATE]: OTHER.text } },
+    [
+      cannotRead(MISSING.name, [FIRST_BOOT, UPDATE].map((file) => `${file} contains ${OTHER.name}`).join('; ')),
+      undefined,
+    ],
   ],
   [
     'nothing without its pod',

@@ -11,8 +11,6 @@ import {
 import { MACHINE_CONFIGS_PATH, MCO_GROUP } from '../../../src/mco/api-paths.ts';
 import { isRenderedConfig, toConfigName } from '../../../src/mco/machine-config.ts';
 import { computeDeadlineMs, createAdmissionApp } from '../../../src/review/admission-app.ts';
-import { LOOK_UP_TIMEOUT_MS } from '../../../src/references/config-index.ts';
-import { CONFIRM_TIMEOUT_MS } from '../../../src/review/judge.ts';
 import { DEFAULT_SETTINGS } from '../../../src/api/settings.ts';
 import { memoryLog } from '../../support/log.ts';
 import { allowUnused, reviewBody } from '../../support/review.ts';
@@ -27,12 +25,10 @@ export const WEBHOOK_RELATIONS: readonly Relation[] = [
     checkGuard: async ({ webhook }) => expect(await post(webhook.clientConfig.service?.path ?? '')).toBe(200),
   },
   {
-    rule: 'the guard decides a second before the API server gives up, and reads live for half a second',
+    rule: 'the guard decides at least a second before the API server gives up',
     checkGuard: ({ webhook: { timeoutSeconds } }) => {
       const timeoutMs = required(timeoutSeconds) * 1_000;
-      const deadlineMs = computeDeadlineMs(`${timeoutSeconds}s`);
-      expect(deadlineMs).toBeLessThanOrEqual(timeoutMs - 1_000);
-      expect(deadlineMs - LOOK_UP_TIMEOUT_MS - CONFIRM_TIMEOUT_MS).toBeGreaterThanOrEqual(500);
+      expect(computeDeadlineMs(`${timeoutSeconds}s`)).toBeLessThanOrEqual(timeoutMs - 1_000);
       expect(timeoutMs).toBe(5_000);
     },
   },
