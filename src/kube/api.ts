@@ -184,7 +184,7 @@ export class KubeApi {
     throw await readApiError(status, response, signal);
   }
 
-  /** A `Date` is up to a second late, because it has whole seconds. A later one than that shows that a clock was set. */
+  /** A `Date` has whole seconds, so it is up to a second late. A later one than that shows that a clock was set. */
   #setClock(date: Date): void {
     const offsetMs = date.getTime() - performance.now();
     const lateMs = (this.#clockOffsetMs ?? Number.NEGATIVE_INFINITY) - offsetMs;

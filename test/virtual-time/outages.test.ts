@@ -123,7 +123,7 @@ test('a mode that cannot be read applies for 15 s, and then Enforce', async () =
   await expectRecorded(replica);
 });
 
-test('after the sleep of a virtual machine, a mode does not allow, and no list is current, from before it', async () => {
+test('after the sleep of a virtual machine, a mode does not allow, and no list is current', async () => {
   const { world, replica, clock } = await startWorld();
   world.setGuardSpec({ mode: 'Disabled' });
   await clock.pass(2_000);
