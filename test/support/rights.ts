@@ -27,7 +27,7 @@ const PATH = new RegExp(
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'patch', DELETE: 'delete', PUT: 'update' };
 
 /** `VERB RESOURCE.GROUP[/NAME] [in NAMESPACE]`. */
-export function formatRight({ verb, group, resource, name, namespace }: Right): string {
+function formatRight({ verb, group, resource, name, namespace }: Right): string {
   const kind = group === '' ? resource : `${resource}.${group}`;
   return `${verb} ${kind}${name === undefined ? '' : `/${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`;
 }

@@ -158,23 +158,26 @@ test('a config that its pool left is held by the clock of the API server, and th
   expect((await replica.review(OTHER)).allowed).toBe(true);
 });
 
-test.each([-DAY_MS, 0, 5_400])('if the API server is %d ms ahead, the ends of holds stay the same', async (offsetMs) => {
-  const { world, clock } = await startWorld();
-  world.setGuardSpec({ holdSuperseded: null });
-  world.apiClockOffsetMs = offsetMs;
-  world.setPoolStatus(OTHER);
-  await clock.pass(2_000);
-  world.setPoolStatus(USED);
-  await clock.within(5_000, 'the status has them', () => world.guard?.status?.heldCount === 3);
-  // It learns where the seconds of the API server begin.
-  await clock.pass(30_000);
-  const { heldConfigs } = world.guard?.status ?? {};
-  const countWrites = () => world.writes.filter(({ path }) => path.endsWith('/status')).length;
-  const before = countWrites();
-  await clock.pass(270_000);
-  expect(world.guard?.status?.heldConfigs).toEqual(heldConfigs);
-  expect(countWrites() - before).toBeLessThanOrEqual(1);
-});
+test.each([-DAY_MS, 0, 5_400])(
+  'if the API server is %d ms ahead, the ends of holds stay the same',
+  async (offsetMs) => {
+    const { world, clock } = await startWorld();
+    world.setGuardSpec({ holdSuperseded: null });
+    world.apiClockOffsetMs = offsetMs;
+    world.setPoolStatus(OTHER);
+    await clock.pass(2_000);
+    world.setPoolStatus(USED);
+    await clock.within(5_000, 'the status has them', () => world.guard?.status?.heldCount === 3);
+    // It learns where the seconds of the API server begin.
+    await clock.pass(30_000);
+    const { heldConfigs } = world.guard?.status ?? {};
+    const countWrites = () => world.writes.filter(({ path }) => path.endsWith('/status')).length;
+    const before = countWrites();
+    await clock.pass(270_000);
+    expect(world.guard?.status?.heldConfigs).toEqual(heldConfigs);
+    expect(countWrites() - before).toBeLessThanOrEqual(1);
+  },
+);
 
 test('tasks that fail are counted, and logged once', async () => {
   const { world, clock, replica } = await startWorld();
