@@ -8,7 +8,7 @@ import type { Resource } from '../kube/resource.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isManagedByOperator } from '../mco/pool-of-node.ts';
 import { createNodeFilter } from '../mco/parse-referrer.ts';
-import { isPool, isUnreportedNode, type Referrer } from '../mco/referrer.ts';
+import type { Referrer, UnreportedNode } from '../mco/referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
 import type { ClusterState, UnreadableKind } from './cluster-state.ts';
 import { MAX_NAMED_REFERRERS, NO_REFERENCES, summarizeReferences } from './config-referrers.ts';
@@ -160,11 +160,11 @@ class LiveRead {
   /** Returns what was read so far. */
   findState(config: ConfigName): ClusterState {
     const referrers = [...this.#referrers.values()].flat();
-    const pools = referrers.filter(isPool);
-    const unreported = referrers.filter(isUnreportedNode);
+    const pools = referrers.filter((referrer) => referrer.kind === 'MachineConfigPool');
+    const unreported = referrers.filter(isUnreported);
     const named = referrers.filter((referrer) => referrer.references.some((each) => each.config === config));
     return {
-      references: summarizeReferences(config, named, MAX_NAMED_REFERRERS),
+      references: named.length === 0 ? NO_STATE.references : summarizeReferences(config, named, MAX_NAMED_REFERRERS),
       pools,
       unreportedNodes: unreported.filter((node) => isManagedByOperator(node, pools)),
       unreadable: this.#findUnreadable(),
@@ -251,7 +251,7 @@ class LiveRead {
   }
 
   #isNeeded(node: Referrer): boolean {
-    return isUnreportedNode(node) || node.references.some(({ config }) => this.#configs.has(config));
+    return isUnreported(node) || node.references.some(({ config }) => this.#configs.has(config));
   }
 
   /** In a fixed order, because people and log searches compare messages. */
@@ -265,4 +265,8 @@ class LiveRead {
     }
     return unreadable;
   }
+}
+
+function isUnreported(referrer: Referrer): referrer is UnreportedNode {
+  return referrer.kind === 'Node' && referrer.state.type === 'unreported';
 }
