@@ -251,7 +251,7 @@ test('--split of one file writes manifests, whatever its name is', async () => {
 });
 
 test.each([
-  [['x', '--openshift-version', 'v4'], 'Must be a version of OpenShift, such as 4.18.'],
+  [['x', '--openshift-version', 'v4'], 'Must be a version of OpenShift from 4.14 to 5, such as 4.18.'],
   [['x', '--openshift-version', '4.13'], 'The oldest supported version is Kubernetes 1.27 (OpenShift 4.14).'],
   [['x', '--operator', 'y', '--release-image', 'z'], /--operator .* cannot .*--release-image/],
   [[' '], 'Must not be empty.'],
