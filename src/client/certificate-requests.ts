@@ -43,7 +43,8 @@ export async function readPendingCertificateRequests(
 /** The kubelet waits 15 minutes for an answer, then asks anew with another key (rotateCerts in k8s.io/client-go). */
 function keepNewest(requests: readonly PendingCertificateRequest[]): PendingCertificateRequest[] {
   const groups = groupBy(requests, ({ name, node, signer }) => `${signer} ${node ?? name}`).values();
-  return [...groups].flatMap(
+  return Array.from(
+    groups,
     (group) => ({ ...group.at(-1), createdAt: group[0]?.createdAt }) as PendingCertificateRequest,
   );
 }

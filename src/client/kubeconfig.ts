@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Context, KubeConfig } from '@kubernetes/client-node';
+import { groupBy } from '../common/group-by.ts';
 import { shell } from '../diagnosis/shell-command.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { readRegularFileSync } from '../files/read-file.ts';
@@ -107,8 +108,8 @@ function readFile(file: string): object {
   // Without an error here, the advice would be a login, which writes into the file.
   if (isOther || (kubeconfig.kind ?? 'Config') !== 'Config') throw new FileError('it is another kind of file');
   for (const key of ['clusters', 'contexts', 'users'] as const) {
-    const names = (kubeconfig[key] ?? []).map(({ name }) => name);
-    const duplicate = names.find((name, index) => names.indexOf(name) < index);
+    const byName = groupBy(kubeconfig[key] ?? [], ({ name }) => name);
+    const [duplicate] = [...byName].find(([, entries]) => entries.length > 1) ?? [];
     // kubectl rejects them, too.
     if (duplicate !== undefined) throw new FileError(`its ${key} have the name ${JSON.stringify(duplicate)} twice`);
   }

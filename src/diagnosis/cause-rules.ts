@@ -591,29 +591,30 @@ function endDrain(node: string, { budgets, endingPods, graceEnd }: DrainObstacle
 
 function allowDisruption(budgets: readonly BlockingBudget[]): readonly Repair[] {
   const permanent = budgets.filter(({ isTemporary }) => isTemporary !== true);
-  const groups = groupBy(permanent.length > 0 ? permanent : budgets, describeRemedy);
+  const groups = groupBy(permanent.length > 0 ? permanent : budgets, chooseRemedy);
   return [...groups].map(([remedy, group]) => {
-    const text = remedy.replace(NAMES, () => joinFirst(group.map(formatBudgets)));
-    const command = remedy === MIGRATE ? shell`oc get virtualmachineinstancemigrations -A` : undefined;
+    const text = REMEDIES[remedy](joinFirst(group.map(formatBudgets)));
+    const command = remedy === 'migrate' ? shell`oc get virtualmachineinstancemigrations -A` : undefined;
     return { name: 'allowDisruption', text, command };
   });
 }
 
-/** Stands for all budgets that need the same remedy. */
-const NAMES = 'NAMES';
-const MIGRATE = `see why the virtual machine of budget ${NAMES} does not migrate, or stop it`;
-
-function describeRemedy(budget: BlockingBudget): string {
-  if (isShared(budget)) return `let only one of these budgets select each pod: ${NAMES}`;
-  if (budget.isUncounted === true) {
-    // Kubernetes, "Specifying a Disruption Budget for your Application", arbitrary workloads.
-    return `give budget ${NAMES} a number of pods as minAvailable: no controller says how many exist`;
-  }
-  if (budget.isOfMachine === true) return MIGRATE;
-  return budget.isTemporary === true
-    ? `see why pods of budget ${NAMES} are not ready. Leave the budget as it is`
-    : `let budget ${NAMES} allow a disruption, for example by another replica`;
+function chooseRemedy(budget: BlockingBudget): keyof typeof REMEDIES {
+  if (isShared(budget)) return 'select';
+  if (budget.isUncounted === true) return 'count';
+  if (budget.isOfMachine === true) return 'migrate';
+  return budget.isTemporary === true ? 'wait' : 'replicate';
 }
+
+const REMEDIES = {
+  select: (budgets: string) => `let only one of these budgets select each pod: ${budgets}`,
+  // Kubernetes, "Specifying a Disruption Budget for your Application", arbitrary workloads.
+  count: (budgets: string) =>
+    `give budget ${budgets} a number of pods as minAvailable: no controller says how many exist`,
+  migrate: (budgets: string) => `see why the virtual machine of budget ${budgets} does not migrate, or stop it`,
+  replicate: (budgets: string) => `let budget ${budgets} allow a disruption, for example by another replica`,
+  wait: (budgets: string) => `see why pods of budget ${budgets} are not ready. Leave the budget as it is`,
+};
 
 function explainDeletion({ explanation, deletedAt, deletedBy, deletionReason }: Partial<MissingConfigReport>): string {
   if (!deletedAt) return quote(explanation ?? '');

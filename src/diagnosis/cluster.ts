@@ -1,5 +1,6 @@
 import { toSeconds } from '../common/duration.ts';
 import { groupBy } from '../common/group-by.ts';
+import { findEarliest } from './times.ts';
 import { cannotWait, canWait, type Cause, type MissingConfigReport, type Removal, type Waiting } from './cause.ts';
 import {
   canHaveBootstrapHost,
@@ -139,10 +140,7 @@ export function createCluster(
     nodeWithCopy: findNodesWithCopy(nodes, poolOf, scope),
     foreignConfigs: new Set(foreign.map(([config]) => config)),
     invalidSelector,
-    oldestNodeAt: nodes
-      .flatMap(({ createdAt, readiness }) => [createdAt, readiness?.since])
-      .filter((time) => time !== undefined)
-      .toSorted((a, b) => Number(a) - Number(b))[0],
+    oldestNodeAt: findEarliest(nodes.flatMap(({ createdAt, readiness }) => [createdAt, readiness?.since])),
     hasBootstrapHost: canHaveBootstrapHost(snapshot, scope.now),
     poolOf,
     nodesOf,

@@ -1,16 +1,15 @@
 // The rules of resolve.go in gopkg.in/yaml.v2, with which the Machine Config Operator reads and writes YAML. They are
 // neither those of YAML 1.1 nor of 1.2: `1:30` and `0o8` are strings, `0o7` and `1_000` are numbers.
 
-const WORDS: ReadonlyMap<string, boolean | number | null> = new Map(
+const WORDS: ReadonlyMap<string, string | boolean | number | null> = new Map(
   [
-    { value: true, words: 'y Y yes Yes YES true True TRUE on On ON' },
-    { value: false, words: 'n N no No NO false False FALSE off Off OFF' },
-    // The first one is the empty text.
-    { value: null, words: ' ~ null Null NULL' },
-    { value: Number.NaN, words: '.nan .NaN .NAN' },
-    { value: Number.POSITIVE_INFINITY, words: '.inf .Inf .INF +.inf +.Inf +.INF' },
-    { value: Number.NEGATIVE_INFINITY, words: '-.inf -.Inf -.INF' },
-  ].flatMap(({ value, words }) => words.split(' ').map((word) => [word, value])),
+    { value: true, words: ['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'] },
+    { value: false, words: ['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'] },
+    { value: null, words: ['', '~', 'null', 'Null', 'NULL'] },
+    { value: Number.NaN, words: ['.nan', '.NaN', '.NAN'] },
+    { value: Number.POSITIVE_INFINITY, words: ['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'] },
+    { value: Number.NEGATIVE_INFINITY, words: ['-.inf', '-.Inf', '-.INF'] },
+  ].flatMap(({ value, words }) => words.map((word) => [word, value])),
 );
 
 const OCTAL = /^0[0-7]+$/;

@@ -63,8 +63,6 @@ export function startMeter(limit: number): Readonly<Meter> {
 }
 
 const compiled = new WeakMap<Environment, Map<string, Expression>>();
-/** In which the functions of Kubernetes are expressions of their operands. */
-let operands: Environment | undefined;
 /** What CEL has in an API server, without variables. */
 export const KUBERNETES = createEnvironment();
 
@@ -181,6 +179,8 @@ function createEnvironment(): Environment {
     environment.registerConstant(name, 'Library', new Library(name));
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
+  // Added with the first call, when the environment has every function.
+  let operands: Environment | undefined;
   for (const [signature, body] of Object.entries(KindCatalog.shared().functions)) {
     add(signature, (a?: unknown, b?: unknown, c?: unknown, d?: unknown) => {
       if (body === null) throw Object.assign(new Error(signature), { code: 'unsupported_function' });

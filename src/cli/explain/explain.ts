@@ -6,7 +6,6 @@ import { advise } from '../../client/output/advice.ts';
 import { createFormat, wrapBeside } from '../../client/output/text-format.ts';
 import { shell } from '../../diagnosis/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
-import { parseYaml } from '../../files/yaml-document.ts';
 
 export const PAGES = 'README codes install operate inspect troubleshooting audit monitoring year fleet'.split(' ');
 const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;
@@ -34,10 +33,6 @@ const COMMON_WORDS: ReadonlySet<string> = new Set(
     'the to turn was we what when where which who why'
   ).split(' '),
 );
-/** The topics of words that the pages do not have, or have elsewhere. */
-export const ALIASES = parseYaml(readPackageFile('docs/aliases.yaml'), 'docs/aliases.yaml').value as Readonly<
-  Record<string, string>
->;
 /** Also a part of a name such as `DiskDiffers`. */
 const WORD = /[A-Z]+(?![a-z])|[A-Z]?[a-z\d.]*[a-z\d]/g;
 /** The end of a word is not compared, so that `blocked` finds `blocking`. */
@@ -70,7 +65,8 @@ Examples:
     .action(async (words: readonly string[]) => {
       const entries = await listEntries();
       const mainTopics = entries.filter(({ topics, section }) => topics.includes(section) && !section.includes('/'));
-      const text = words.length === 0 ? formatTopics(mainTopics) : formatTopic(words.join(' '), entries);
+      const text =
+        words.length === 0 ? formatTopics(mainTopics) : formatTopic(words.join(' '), entries, await readAliases());
       command.configureOutput().writeOut?.(`${text}\n`);
     });
   return command;
@@ -100,6 +96,13 @@ async function listEntries(): Promise<readonly Entry[]> {
   return [...[...PAGES, ...alerts].flatMap(readPage), ...rules];
 }
 
+/** The topics of words that the pages do not have, or have elsewhere. Other commands need neither them nor YAML. */
+export async function readAliases(): Promise<Readonly<Record<string, string>>> {
+  const { parseYaml } = await import('../../files/yaml-document.ts');
+  const file = 'docs/aliases.yaml';
+  return parseYaml(readPackageFile(file), file).value as Readonly<Record<string, string>>;
+}
+
 /** The page and its sections, each with the sections below it, and the items that stand in each. */
 function readPage(page: string): readonly Entry[] {
   const sections = readPackageFile(toFile(page)).split(SECTION);
@@ -123,7 +126,7 @@ function readPage(page: string): readonly Entry[] {
  * several sections with these words, the others follow. Otherwise only the topics that have most of the words.
  * @throws CliError if no topic has any of the words
  */
-function findTopics(given: string, entries: readonly Entry[]) {
+function findTopics(given: string, entries: readonly Entry[], aliases: Readonly<Record<string, string>>) {
   const topics = [...new Set(entries.flatMap((entry) => entry.topics))];
   const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
   const words = listWords(given);
@@ -133,8 +136,8 @@ function findTopics(given: string, entries: readonly Entry[]) {
     topics.find((name) => simplify(name) === wanted) ??
     findQuote(given, entries) ??
     topics.find(isMeant) ??
-    ALIASES[words.join(' ')] ??
-    ALIASES[given.toLowerCase()];
+    aliases[words.join(' ')] ??
+    aliases[given.toLowerCase()];
   if (topic !== undefined) return { topic, others: [] };
 
   const ranked = rankEntries(words, entries);
@@ -224,8 +227,8 @@ function simplify(name: string): string {
  * Without their commands: one that stands away from its explanation can be wrong for the reader.
  * @throws like {@link findTopics}
  */
-function formatTopic(given: string, entries: readonly Entry[]): string {
-  const { topic = '', others: more } = findTopics(given, entries);
+function formatTopic(given: string, entries: readonly Entry[], aliases: Readonly<Record<string, string>>): string {
+  const { topic = '', others: more } = findTopics(given, entries, aliases);
   const own = entries.filter(({ topics }) => topics.includes(topic));
   const others = new Set([...more, ...own.flatMap((entry) => [entry.section, ...listLinks(entry)])]);
   others.delete(topic);

@@ -177,7 +177,7 @@ export const POD_RELATIONS: readonly Relation[] = [
       const [heap] = findAll(installed.listArguments('ENV').join('\n'), /--max-old-space-size=(\d+)/g);
       for (const { container } of installed.guards) {
         const { limits, requests } = required(container.resources);
-        const limit = required(parseQuantity(required(limits?.['memory'])));
+        const limit = parseQuantity(required(limits?.['memory']));
         const heapBytes = Number(heap) * 2 ** 20;
         expect(limit).toBeGreaterThanOrEqual(2 * heapBytes);
         expect(limit - heapBytes).toBeGreaterThan(2 * (MAX_CONNECTIONS + MAX_SCRAPE_CONNECTIONS) * 200_000);
